@@ -86,6 +86,8 @@ class WorstRow(Part):
     confidence: float | None
     error: str | None
     note: str | None
+    worst_sentence: str | None = None
+    """The sentence that the facts support least and its P(entailment), of a row with a hallucination."""
 
 
 Why = Literal["flipped", "rewritten", "new"]

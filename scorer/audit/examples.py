@@ -17,7 +17,7 @@ from ..metric.inputs import SELECTED, read_facts, read_selections
 from ..metric.joining import join
 from ..metric.templates import Templates
 from ..metric.verdict import FINE
-from ..scoring.output_columns import value_names
+from ..scoring.output_columns import value_names, worst_sentence
 from ..scoring.outputs import Output, arrow_errors
 from . import queries
 from .document import BaselineChanges, Change, FactShown, Finding, Flip, Flips, Why, Worse, WorseRow, WorstRow
@@ -43,7 +43,7 @@ class RowReader:
     def rows(self, kinds: Mapping[int, str]) -> dict[int, WorstRow]:
         """Rows by number in the whole output. ``kinds``: of each."""
         output = self.run.output
-        own = ("row_key", "omitted", "fact_entailment", "text_entailment", "confidence", "error", "note")
+        own = ("row_key", "omitted", "fact_entailment", "text_entailment", "confidence", "error", "note", "sentences")
         facts = self.run.facts[0] if self.run.facts is not None else ""
         needed = [*(output.columns.prefix + name for name in own), output.marks]
         for name in (output.columns.text, facts, output.columns.subject or ""):
@@ -76,6 +76,7 @@ class RowReader:
             confidence=value("confidence"),
             error=value("error"),
             note=value("note"),
+            worst_sentence=worst_sentence(text, value("sentences")) if "hallucination" in kind else None,
         )
 
     def _facts(self, table: pa.Table) -> Rows | None:

@@ -173,6 +173,7 @@ def _asked(prompt: str) -> str:
 def print_verdict(console: Console, verdict: Verdict) -> None:
     """Print the label, the text, the facts, and the probabilities of every check; what was asked has a column where the
     lines above do not say it, as for a sentence."""
+    from ..scoring.output_columns import worst_sentence
     from ..scoring.results import name_facts
 
     if verdict.error:
@@ -189,6 +190,8 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
     for first, positions in asked_facts.items():
         mark = " (omitted)" if first in (verdict.omitted or ()) else ""
         console.print(f"{name_facts(positions)}{mark}: {_shortened(verdict.facts[first])}")
+    if (worst := worst_sentence(texts[0] if texts else None, verdict.sentences)) is not None:
+        console.print(f"worst sentence: {_shortened(worst)}")
     if not verdict.checks:
         return
     said = {*texts, *verdict.facts, " ".join(verdict.facts[first] for first in asked_facts)}

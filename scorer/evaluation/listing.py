@@ -15,6 +15,8 @@ from . import RowQuery
 
 PLACE = "row"
 """The column that names a row as ``scorer explain --row`` takes it: ``part-0.parquet:17``."""
+WORST = "worst_sentence"
+"""The column of the sentence that the facts support least, of a run with ``--sentences``."""
 _BATCH = 1 << 14
 _SHOWN = ("id", "system")
 _LABELS = ("fine", "confidence", "error", "note")
@@ -61,7 +63,8 @@ def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) ->
                 rows = rows.order(f"{_quoted(sort)} {'DESC' if is_descending else 'ASC'} NULLS LAST")
             if query.limit is not None:
                 rows = rows.limit(query.limit)
-            yield from rows.project(", ".join(map(_quoted, shown))).to_arrow_reader(_BATCH)
+            projected = [*map(_quoted, shown), *(() if columns or every_column else _worst(output))]
+            yield from rows.project(", ".join(projected)).to_arrow_reader(_BATCH)
         except duckdb.Error as e:
             reason = str(e).split("\n", 1)[0]
             advice = "; write CAST(column AS DOUBLE) for a column of text" if "VARCHAR" in reason else ""
@@ -110,6 +113,19 @@ def _conditions(query: RowQuery, prefix: str, names: Sequence[str]) -> Iterator[
         yield f"{_quoted(label)} IN ({', '.join(map(repr, query.labels))})"
     if query.where:
         yield query.where
+
+
+def _worst(output: Output) -> Iterator[str]:
+    """The column of worst sentences, of a run that has sentences."""
+    names = output.columns
+    sentences, text = names.prefix + "sentences", names.text
+    if {sentences, text} <= {*output.schema.names}:
+        every, said = _quoted(sentences), _quoted(text)
+        least = f"list_min([one.entailment for one in {every}])"
+        chosen = (
+            f'[substring({said}, one.start + 1, one."end" - one.start) for one in {every} if one.entailment = {least}]'
+        )
+        yield f"CASE WHEN len({every}) > 1 THEN {chosen}[1] END AS {WORST}"
 
 
 def _quoted(name: str) -> str:

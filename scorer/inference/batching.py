@@ -82,6 +82,9 @@ class EncodedPairs:
     truncated: npt.NDArray[np.bool_]
     batches: list[Batch]
     lengths: npt.NDArray[np.int64]
+    always_exact: npt.NDArray[np.bool_] | None = None
+    """Distinct pairs whose probabilities decide by more than which class is the highest: with ``exact`` they run in
+    fp32. *Shape:* (pairs,)."""
     recomputed: int = 0
     """Pairs that ran in fp32 too, known once the window has run."""
     computed_tokens: int = 0

@@ -211,6 +211,8 @@ class Engine(Closing):
                 self.bound = self.measure_bound(encoded)
             decided = self.bundle.scheme.margins(logits) >= self.bound.margin  # not where a logit is not finite
             decided &= np.isfinite(logits).all(axis=1)
+            if encoded.always_exact is not None:
+                decided &= ~encoded.always_exact
             self._compute_fp32(encoded, np.flatnonzero((encoded.status == SCORED) & ~decided), logits, stop)
         broken = np.flatnonzero((encoded.status == SCORED) & ~np.isfinite(logits).all(axis=1))
         if len(broken) and self.precision != "fp32" and not self.exact and "fp32" in self.bundle.variants:

@@ -35,7 +35,8 @@ class Options:
     """The options that decide which checks are asked; all are part of the signature.
 
     ``optional``: (predicate, object) pairs that a text may leave out. ``sentences``: the sentence splitter, if the
-    sentences of a text are checked too.
+    sentences of a text are checked too. ``worst_sentence``: whether the worst of several sentences counts as much as
+    the whole text.
     """
 
     protocol: Protocol = "paper"
@@ -44,6 +45,7 @@ class Options:
     missing_template: MissingTemplate = "backoff"
     sentences: str | None = None
     reading: Reading = "verbatim"
+    worst_sentence: bool = False
 
 
 @dataclass(frozen=True)

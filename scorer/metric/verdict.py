@@ -4,8 +4,9 @@ The omission side of a row fails if any of its omission checks fails (or the thi
 its hallucination side if the hallucination check fails. The confidence is the smallest entailment probability of all
 checks of the row; under the protocol ``factspotter`` it is their mean. It is 1 where nothing is asked.
 
-Checks of sentences (:mod:`scorer.metric.sentences`) do not affect the label, unless the whole text does not fit the
-model: then they replace its hallucination check, and all must pass.
+Checks of sentences (:mod:`scorer.metric.sentences`) decide where the whole text does not fit the model: they replace
+its hallucination check, and all must pass. Of a text that fits, the worst of several sentences counts as much as the
+whole text, where a run asks for that: the hallucination side fails unless the mean of their margins is positive.
 """
 
 from __future__ import annotations
@@ -55,6 +56,37 @@ def passes(probabilities: npt.NDArray[np.float32], threshold: float = 0.5) -> np
     return np.where(np.isnan(others), entailment >= np.float32(threshold), entailment > others)
 
 
+def margins(probabilities: npt.NDArray[np.float32], threshold: float = 0.5) -> npt.NDArray[np.float32]:
+    """P(entailment) minus the larger of the others, or without other classes minus ``threshold``; positive where a
+    check passes. *Shape:* (n, 3), float32 → (n,), float32."""
+    others = np.maximum(probabilities[:, CONTRADICTION], probabilities[:, NEUTRAL])
+    return np.where(np.isnan(others), probabilities[:, ENTAILMENT] - np.float32(threshold),
+                    probabilities[:, ENTAILMENT] - others).astype(np.float32)  # fmt: skip
+
+
+def by_worst_sentence(checks: Checks) -> npt.NDArray[np.bool_]:
+    """The checks of whole texts and of sentences, of texts of several sentences that fit the model. bool, *Shape:*
+    (checks,)."""
+    sentences = checks.sentences
+    if sentences is None:
+        return np.zeros(len(checks.row), bool)
+    several = (np.diff(sentences.offsets) > 1) & ~sentences.decides
+    return several[checks.row] & ((checks.kind == HALLUCINATION) | (checks.kind == SENTENCE))
+
+
+def _worst_sentences(
+    checks: Checks, margin: npt.NDArray[np.float32], entailment: npt.NDArray[np.float32]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Rows whose whole text and worst sentence decide together, and whether they fail: unless the mean of the margins
+    is positive. The worst sentence is the first with the smallest P(entailment). *Shape:* (judged rows,) each."""
+    asked = np.flatnonzero(by_worst_sentence(checks) & ~np.isnan(entailment))
+    texts, parts = (asked[checks.kind[asked] == kind] for kind in (HALLUCINATION, SENTENCE))
+    order = parts[np.lexsort((parts, entailment[parts], checks.row[parts]))]
+    rows, first = np.unique(checks.row[order], return_index=True)
+    rows, mine, theirs = np.intersect1d(checks.row[texts], rows, return_indices=True)
+    return rows, ~(margin[texts[mine]] + margin[order[first[theirs]]] > 0)
+
+
 def decide(
     rows: Rows,
     checks: Checks,
@@ -65,6 +97,7 @@ def decide(
     unknown: npt.NDArray[np.bool_] | None = None,
     omission_side: bool = True,
     mean: bool = False,
+    worst_sentence: bool = False,
     threshold: float = 0.5,
 ) -> Verdicts:
     """Judge every row of a window.
@@ -75,6 +108,7 @@ def decide(
         truncated: bool, *Shape:* (checks,), checks whose pair was truncated to fit the model.
         unknown: bool, *Shape:* (checks,), checks with characters that the tokenizer does not know.
         omission_side: whether the run checks it. mean: whether the confidence is a mean instead of the smallest.
+        worst_sentence: whether the worst of several sentences counts as much as the whole text.
         threshold: as :func:`passes` takes it.
     """
     n = len(rows)
@@ -96,12 +130,16 @@ def decide(
         np.bincount(checks.row[fails], minlength=n) > 0
         for fails in (failed & counts & ~about_text, failed & about_text)
     )
+    if worst_sentence:
+        judged, fails = _worst_sentences(checks, margins(probabilities, threshold), entailment)
+        hallucination[judged] = fails
     fine = (omission + 2 * hallucination).astype(np.int8)
     confidence = _confidence(checks.row[scored & counts], entailment[scored & counts], n, mean)
 
     errors = dict(rows.errors)
     if not scored.all():
-        errors.update(_check_errors(checks, status, counts))
+        decisive = counts | by_worst_sentence(checks) if worst_sentence else counts
+        errors.update(_check_errors(checks, status, decisive))
     errors.update(checks.refused)
     # A blank text expresses none of its facts; the model is not asked.
     fine[checks.blank], confidence[checks.blank] = FINE.index("omission"), 0.0

@@ -130,6 +130,7 @@ def load_metric(settings: Settings, log: Log, bundle: Bundle | None = None) -> t
         settings.missing_template,
         splitter_name() if settings.sentences else None,
         settings.reading,
+        settings.worst_sentence,
     )
     return templates, options
 

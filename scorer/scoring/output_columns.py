@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -246,3 +246,16 @@ def value_names(column: pa.Array, name: str) -> Names:
     """A column's values, each as text; see :func:`encode_names`."""
     codes, distinct = encode_names(column, name)
     return [distinct[code] for code in codes.tolist()]
+
+
+def worst_sentence(text: str | None, sentences: Sequence[Mapping[str, Any]] | None) -> str | None:
+    """The sentence of a text that the facts support least, with its P(entailment); ``None`` unless there are several.
+
+    Args:
+        sentences: of the output column: ``start``, ``end``, ``entailment``.
+    """
+    scored = [one for one in sentences or () if one["entailment"] is not None]
+    if text is None or len(scored) < 2:
+        return None
+    worst = min(scored, key=lambda one: one["entailment"])
+    return f"{text[worst['start'] : worst['end']]} ({worst['entailment']:.3f})"

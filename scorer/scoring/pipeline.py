@@ -34,7 +34,7 @@ from ..metric.inputs import InputColumns
 from ..metric.joining import join
 from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
-from ..metric.verdict import FINE, Verdicts, decide
+from ..metric.verdict import FINE, Verdicts, by_worst_sentence, decide
 from ..storage.receipts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
 from ..system.waiting import check_signals
 from .summary import most_frequent
@@ -190,7 +190,11 @@ class Pipeline:
         checks = build_checks(rows, self.templates, self.options)
         if self.sentences is not None:
             checks = add_sentences(checks, rows, self.sentences)
-        return Prepared(rows, checks, self.model.encode(checks.texts, checks.premise, checks.hypothesis), match)
+        work = self.model.encode(checks.texts, checks.premise, checks.hypothesis)
+        if self.options.worst_sentence:
+            work.always_exact = np.zeros(len(work.lengths), bool)
+            work.always_exact[work.pairs.inverse[by_worst_sentence(checks)]] = True
+        return Prepared(rows, checks, work, match)
 
     def judge(self, prepared: Prepared) -> Judged:
         """Turn the model's answers into verdicts."""
@@ -204,6 +208,7 @@ class Pipeline:
             unknown=answers.unknown,
             omission_side=self.options.sides != "hallucination",
             mean=self.options.protocol == "factspotter",
+            worst_sentence=self.options.worst_sentence,
             threshold=answers.threshold,
         )
         return Judged(prepared, verdicts)

@@ -68,6 +68,12 @@ class Settings(CheckedFields):
         object.__setattr__(self, "optional", tuple(self.optional))
         object.__setattr__(self, "columns", replace(self.columns, sentences=self.sentences))
 
+    @property
+    def worst_sentence(self) -> bool:
+        """Whether the worst of several sentences counts as much as the whole text. Not of documents, where it was not
+        measured, and not under ``nlgi_eval``, which is the papers' code."""
+        return self.sentences and self.columns.document is None and self.protocol != "nlgi_eval"
+
     def _check_factspotter(self) -> None:
         """It looks up triples in the text, and has neither templates nor a side of hallucinations."""
         odd = {

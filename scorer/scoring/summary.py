@@ -57,14 +57,21 @@ def signature_of(engine: Engine, templates: Templates, options: Options, *, trun
         "protocol": options.protocol,
         "optional": sorted(map(list, options.optional)),
         "checks": options.sides,
-        **({"sentences": options.sentences} if options.sentences else {}),
         **({"reading": f"plain-{PLAIN_REVISION}"} if options.reading == "plain" else {}),
+        **_sentence_parts(options),
         "maxlen": engine.bundle.max_length,
         "overlong": "truncate" if truncate else "error",
         "metric": REVISION,
         **({"scheme": engine.bundle.scheme.kind} if engine.bundle.scheme.kind != "nli" else {}),
     }
     return signature_of_parts(parts)
+
+
+def _sentence_parts(options: Options) -> dict[str, Any]:
+    """The splitter, and that the worst sentence decides, too, where it does."""
+    if options.worst_sentence:
+        return {"sentences": "worst", "splitter": options.sentences}
+    return {"sentences": options.sentences} if options.sentences else {}
 
 
 def signature_of_parts(parts: Mapping[str, Any]) -> Signature:

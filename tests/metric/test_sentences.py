@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scorer.metric import Options
+from scorer.metric import Options, Sides
 from scorer.metric.checks import SENTENCE, Checks, build_checks
 from scorer.metric.columns import OUTPUT, row_keys, to_columns, to_details, to_sentences
 from scorer.metric.facts import Rows, from_arrow, take
@@ -162,8 +162,8 @@ ANN, BOB = ("Ann Ash", "PTS", "9"), ("Bob Birch", "REB", "4")  # five words each
 TEXT = "Ann Ash scored 9 points. Bob Birch got 5 rebounds."  # two sentences of five words
 
 
-def ask(rows: Rows, limit: int) -> Checks:
-    options = Options(sides="hallucination")
+def ask(rows: Rows, limit: int, sides: Sides = "hallucination") -> Checks:
+    options = Options(sides=sides)
     return add_sentences(build_checks(rows, TEMPLATES, options), rows, SentenceSide(split, limit, count, count))
 
 

@@ -14,6 +14,7 @@ from scorer import Scorer
 from scorer.metric import ColumnNames
 from scorer.metric.checks import HALLUCINATION, SENTENCE
 from scorer.metric.inputs import find_columns
+from scorer.metric.verdict import by_worst_sentence
 from scorer.scoring.pipeline import Window
 from scorer.status import TOO_LONG
 from tests.bundles import make_bundle
@@ -112,3 +113,32 @@ def test_what_is_asked_fits_the_model_as_closely_as_it_can(bundle: Path, protoco
     plain = Scorer(bundle, device="cpu", protocol=protocol).score_table(table)
     too_long = [i for i, error in enumerate(plain["error"].to_pylist()) if error and "hallucination" in error]
     assert sorted(decided) == too_long, "exactly the rows that a run without --sentences could not judge"
+
+
+def test_the_worst_sentence_decides_where_the_settings_say_so(bundle: Path) -> None:
+    """Not under ``nlgi_eval``, nor for documents; the signature says it, with the splitter."""
+    ours = Scorer(bundle, device="cpu", sentences=True)
+    assert "|sentences:worst|splitter:nupunkt-" in ours.signature
+    for other in (
+        Scorer(bundle, device="cpu", sentences=True, protocol="nlgi_eval"),
+        Scorer(bundle, device="cpu", columns=ColumnNames(document="document")),
+    ):
+        assert "|sentences:nupunkt-" in other.signature and "worst" not in other.signature
+    table = rows(60)
+    with_sentences, plain = ours.score_table(table), Scorer(bundle, device="cpu").score_table(table)
+    several = [len(found or ()) > 1 for found in with_sentences["sentences"].to_pylist()]
+    pairs = list(zip(with_sentences["fine"].to_pylist(), plain["fine"].to_pylist(), several, strict=True))
+    assert all(one == other for one, other, many in pairs if one and other and not many)
+    omissions = [("omission" in one, "omission" in other) for one, other, _ in pairs if one and other]
+    assert all(one == other for one, other in omissions), "the other side does not depend on sentences"
+
+
+def test_exact_computes_in_fp32_what_margins_decide(bundle: Path) -> None:
+    scorer = Scorer(bundle, device="cpu", sentences=True)
+    table = rows(60)
+    prepared = scorer.pipeline.prepare(find_columns(table.schema, ColumnNames()).rows(table))
+    always, checks = prepared.work.always_exact, prepared.checks
+    assert always is not None and 0 < always.sum() < len(always)
+    assert always[prepared.work.pairs.inverse[by_worst_sentence(checks)]].all()
+    plain = Scorer(bundle, device="cpu").pipeline.prepare(find_columns(table.schema, ColumnNames()).rows(table))
+    assert plain.work.always_exact is None
