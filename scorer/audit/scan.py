@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, InputError
-from ..metric.column_paths import holders_of, one_array
 from ..metric import Sides
+from ..metric.column_paths import holders_of, one_array
 from ..metric.facts import encode
 from ..metric.formats import part_columns
 from ..metric.inputs import FactForm, find_facts, read_facts
