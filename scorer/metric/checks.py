@@ -79,11 +79,7 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
     filled = verbalise(rows, templates, options)
     strings: dict[str, int] = {}  # to its id, in order of first appearance
     read = _read_texts(rows, options)
-    says_nothing = [text is not None and _SAID.search(text) is None for text in read]
-    blank = np.array(says_nothing)[rows.text_codes]
-    blank[list(rows.errors)] = False
-    active = ~blank
-    active[list(rows.errors)] = False
+    blank, active = _blank_and_active(rows, read)
 
     fact_ids = np.array([strings.setdefault(fact.text, len(strings)) for fact in filled], np.int32)
     ids = np.full(len(read), -1, np.int32)
@@ -130,6 +126,16 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
         facts=fact_ids,
         backoff=np.array([fact.backoff for fact in filled], bool),
     )
+
+
+def _blank_and_active(rows: Rows, read: list[str | None]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Rows whose text says nothing, and rows to check; neither has an error. *Shape:* (rows,) each."""
+    says_nothing = [text is not None and _SAID.search(text) is None for text in read]
+    blank = np.array(says_nothing)[rows.text_codes]
+    blank[list(rows.errors)] = False
+    active = ~blank
+    active[list(rows.errors)] = False
+    return blank, active
 
 
 def _read_texts(rows: Rows, options: Options) -> list[str | None]:
