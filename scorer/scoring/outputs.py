@@ -74,11 +74,6 @@ class Output(FinishedOutput):
         return from_plan(Settings, dict(self.settings), f"{self.outs[0]}/{PLAN}")
 
     @property
-    def omissions_checked(self) -> bool:
-        """Whether the omission side was asked about (``--checks``)."""
-        return self.full_signature.parts.get("checks") != "hallucination"
-
-    @property
     def optional(self) -> OptionalFacts:
         """The facts that texts were allowed to omit, those of the template file included."""
         pairs = self.full_signature.parts.get("optional")
