@@ -35,8 +35,8 @@ def find_all(source: pa.Table | pa.Schema, name: str) -> dict[str, NamedValues]:
     A column whose own name has the dots or commas goes first.
     """
     schema = source if isinstance(source, pa.Schema) else source.schema
-    parts = split_names(name)
-    if name not in schema.names and len({*parts}) > 1:
+    parts = split_names(name) if "," in name and name not in schema.names else [name]
+    if len({*parts}) > 1:
         leading = {part: values for part in parts if (values := find(source, part)) is not None}
         if len(leading) == len({*parts}):
             return leading
