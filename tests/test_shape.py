@@ -18,7 +18,7 @@ MODULES_OF_A_RUN = 66
 # 350 in metric/plain, 500 in json_values, column_paths, json_arrays, valid_strings; 400 for contradicted facts, worst
 # sentences, one side alone and languages.
 LINES_OF_A_RUN = 14_000
-IMPORTS_OF_A_MODULE = 14
+IMPORTS_OF_A_MODULE = 15  # commands/templates, which has the command `try` from a module of its own
 LINES = 34_500  # with metric/plain, scorer templates try, scorer compare, contradicted facts and languages
 LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS = 1

@@ -265,6 +265,20 @@ def repeated_rows(run: ScannedRun, earlier: ScannedRun | None, grouping: Groupin
     return now, [Finding(kind="repeated", severity=severity, message=text, evidence=lines)]
 
 
+def _without_templates(whole: GroupFigures, backoff: Rate) -> str:
+    """What to do about facts without a template; empty where most have one, or do well without."""
+    not_ok, most = whole.rates.get("not_ok_rate"), 2 * backoff.count > backoff.n
+    if most and not_ok is not None and 2 * not_ok.count > not_ok.n:
+        share = format_figure("backoff_rate", backoff.count / backoff.n)
+        return (
+            f"{share} of the facts have no template, and more than half of the rows are not OK: `scorer templates try` "
+            "shows which facts fail, and proposes templates"
+        )
+    if backoff.count == backoff.n:
+        return "all facts use the backoff template, which many predicates read badly in; pass --templates to `run`"
+    return ""
+
+
 def _of_all_rows(whole: GroupFigures) -> Iterator[Finding]:
     """Rows without labels, and what makes labels doubtful: no templates, characters that the model does not know."""
     backoff, unknown = whole.backoff, whole.notes.get(UNKNOWN_TOKENS, 0)
@@ -272,8 +286,7 @@ def _of_all_rows(whole: GroupFigures) -> Iterator[Finding]:
         text = f"{sum(whole.errors.values()):,} of {whole.rows:,} rows have an error instead of a label"
         lines = [f"{kind}: {count:,}" for kind, count in whole.errors.items()]
         yield Finding(kind="errors", severity="info", message=text, evidence=lines)
-    if backoff is not None and backoff.n and backoff.count == backoff.n:
-        text = "all facts use the backoff template, which many predicates read badly in; pass --templates to `run`"
+    if backoff is not None and backoff.n and (text := _without_templates(whole, backoff)):
         yield Finding(kind="backoff", severity="warn", message=text)
     if unknown:
         text = f"{unknown:,} rows have characters that the model does not know; their labels say little"
@@ -423,6 +436,8 @@ def template_findings(
                 f"the template of {entry.predicate!r}" if entry.sentence is None else f"the sentence {entry.sentence!r}"
             )
             text = f"{what} looks wrong"
+            if entry.sentence is None and entry.backoff == 1:
+                text = f"{entry.predicate!r} has no template, and its facts are omitted far more often than others"
             found.append(Finding(kind="template", severity="warn", message=text, evidence=lines))
     return found
 

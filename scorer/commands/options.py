@@ -386,15 +386,31 @@ class ModelOptions(DeviceOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceOptions:
-    """The fields of :class:`..run.executors.RunOptions` that ``scorer plan`` takes too."""
+class FormatOptions:
+    """The format of inputs."""
 
     GROUP: ClassVar = "Input columns and format"
-    limit: int | None = option("Score only the first N rows.", "N", None, min=1, group="")
     form: Format = option("Format of IN. auto: by suffix; in a folder, Parquet first.", default="auto", name="--format")
     delimiter: str | None = option(
         "Separator of CSV and TSV: a character, or the word tab. Default: detected from the header.", "C", None
     )
+
+    def __post_init__(self) -> None:
+        if self.delimiter is None:
+            return
+        if self.form in ("parquet", "jsonl"):
+            raise UsageError(f"--delimiter is for CSV and TSV, and --format is {self.form}; leave one of them out")
+        found = "\t" if self.delimiter.lower() in ("tab", "\\t") else self.delimiter
+        if len(found) != 1 or found in '"\r\n\0':
+            raise UsageError(f"--delimiter {found!r}: give one character, as in --delimiter ';', or the word tab")
+        object.__setattr__(self, "delimiter", found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions(FormatOptions):
+    """The fields of :class:`..run.executors.RunOptions` that ``scorer plan`` takes too."""
+
+    limit: int | None = option("Score only the first N rows.", "N", None, min=1, group="")
     reuse: tuple[Location, ...] = option(
         "Earlier output, whose labels are kept for rows with the same row_key and signature. Repeatable.",
         "OUT0",
@@ -409,16 +425,6 @@ class SourceOptions:
         min=1,
         group="Output",
     )
-
-    def __post_init__(self) -> None:
-        if self.delimiter is None:
-            return
-        if self.form in ("parquet", "jsonl"):
-            raise UsageError(f"--delimiter is for CSV and TSV, and --format is {self.form}; leave one of them out")
-        found = "\t" if self.delimiter.lower() in ("tab", "\\t") else self.delimiter
-        if len(found) != 1 or found in '"\r\n\0':
-            raise UsageError(f"--delimiter {found!r}: give one character, as in --delimiter ';', or the word tab")
-        object.__setattr__(self, "delimiter", found)
 
 
 def bundle_argument(given: str, what: str) -> str:

@@ -171,7 +171,7 @@ def print_summary(console: Console, summary: RunSummary, out: str) -> None:
     if missing := {name: found.backoff for name, found in facts.by_predicate.items() if found.backoff}:
         most = dict(sorted(missing.items(), key=lambda item: (-item[1], item[0]))[:5])
         more = f", and {count_of(len(missing) - 5, 'more predicate')}" if len(missing) > 5 else ""
-        console.print(f"  most often: {kinds(most)}{more}")
+        console.print(f"  most often: {kinds(most)}{more}; `scorer templates try` proposes templates")
     if summary.exact:
         again = summary.checks.recomputed
         console.print(f"exact: pairs too close to decide, computed again in fp32: {again:,}")

@@ -13,7 +13,8 @@ from ..system.arguments import option
 from ..templating import ExtractOptions
 from .console import print_result, say, say_once, share
 from .ending import App
-from .options import JSON, ColumnNames, DeviceOptions, InputsArgument, bundle_argument, local, written
+from .options import JSON, ColumnNames, DeviceOptions, FormatOptions, InputsArgument, bundle_argument, local, written
+from .try_templates import try_command
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from ..templating.check import CheckReport, TemplateUse
     from ..templating.extract import ExtractionReport
 
-app = App(help="Extract templates from references, or check them.")
+app = App(help="Try templates on rows, extract them from references, or check them.")
+app.command("try")(try_command)
 
 
 @app.command("extract")
@@ -71,10 +73,25 @@ def check_command(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", parser=local, help="Template file; exits 2 if it is invalid.")
     ],
-    data: tuple[str, ...] = option("Parquet files, or the output folder of a run. Repeatable.", "IN"),
-    text_column: str | None = option("Column of texts. Default: the run's, otherwise text.", "NAME", None),
-    triples_column: str | None = option("Column of triples. Default: the run's, otherwise triples.", "NAME", None),
+    *,
+    data: tuple[str, ...] = option("Input files, as of `scorer run`, or the output folder of a run. Repeatable.", "IN"),
+    text_column: str | None = option(
+        "Column of texts. Default: the run's, otherwise text.", "NAME", None, variable=True
+    ),
+    triples_column: str | None = option(
+        "Column of triples. Default: the run's, otherwise triples.", "NAME", None, variable=True
+    ),
+    attributes_column: str | None = option(
+        "Column of attributes, or comma-separated columns. Default: the run's.", "NAME", None, variable=True
+    ),
+    subject_column: str | None = option(
+        "Column or attribute key that names the subject. Default: the run's, otherwise the key name.",
+        "NAME",
+        None,
+        variable=True,
+    ),
     mr_column: str | None = option("Column of E2E slots, used instead of triples.", "NAME", None, variable=True),
+    source: FormatOptions,
     as_json: bool = JSON,
 ) -> None:
     """Check a template file against data.
@@ -91,15 +108,18 @@ def check_command(
     plan = ColumnNames()
     if len(data) == 1 and (local(data[0]) / PLAN).exists():
         plan = Output.open(local(data[0]), allow_partial=True).columns
-    given = triples_column or mr_column
+    given = triples_column or mr_column or attributes_column
     names = replace(
         plan,
         text=text_column or plan.text,
         triples=triples_column if given else plan.triples,
         facts=None if given else plan.facts,
         mr=mr_column if given else plan.mr,
+        attributes=attributes_column if given else plan.attributes,
+        subject=subject_column or plan.subject,
     )
-    print_result(review(templates, str(file), data, names), as_json, print_check)
+    report = review(templates, str(file), data, names, source.form, source.delimiter)
+    print_result(report, as_json, print_check)
 
 
 LINES = 20

@@ -3,7 +3,8 @@
 A template file is JSON, version 1: ``predicate`` → string | list of strings (the first is used) | map from object to
 one of those. ``"$aliases"`` maps other spellings of a predicate to the one in the file, ``"$optional"`` lists facts
 (``"eatType=restaurant"``) that a text may leave out, ``"$sentences"`` sentences that say several facts of one subject
-(:mod:`.joint_templates`). The two files of the original project load unchanged.
+(:mod:`.joint_templates`). ``"$proposed"`` is a remark, on which nothing depends. The two files of the original project
+load unchanged.
 
 A triple without a template uses ``The <predicate> of <subject> is <object>.`` (the paper's *backoff*, section 3);
 every use of it is counted.
@@ -29,7 +30,7 @@ from .slots import OTHER_SLOT, Pattern, fill_slots, unquoted
 
 VERSION = 1
 LARGEST_FILE = 64 * 1024 * 1024  # bytes
-_SETTINGS = {"$version", "$aliases", "$optional", "$sentences"}
+_SETTINGS = {"$version", "$aliases", "$optional", "$sentences", "$proposed"}
 _SLOT = re.compile(r"<(subject|object)>")
 _CAMEL = re.compile(r"([a-z])([A-Z])")
 
@@ -119,7 +120,8 @@ class Templates:
         except (UsageError, TypeError) as e:
             raise TemplateError(f"{where}: '$optional': {e}") from e
         try:
-            content = json.dumps(data, sort_keys=True, ensure_ascii=False, default=dict).encode()
+            kept = {key: value for key, value in data.items() if key != "$proposed"}
+            content = json.dumps(kept, sort_keys=True, ensure_ascii=False, default=dict).encode()
         except UnicodeEncodeError as e:  # JSON can encode half of a surrogate pair, which no tokenizer accepts
             half = f"\\u{ord(e.object[e.start]):04x}"
             raise TemplateError(f"{where}: {half} is half of a surrogate pair, not a character; remove it") from e

@@ -14,6 +14,7 @@ from ..metric.templates import Key, Templates
 from ..storage.input_tables import read_tables
 from ..storage.inputs import find_files
 from ..system.codec import Record
+from ..system.files import Format
 from .extract import find_triples
 
 
@@ -49,7 +50,14 @@ class CheckReport(Record, frozen=True, kw_only=True):
     sentences: list[SentenceUse]
 
 
-def review(templates: Templates, file: str, inputs: Sequence[str], names: ColumnNames) -> CheckReport:
+def review(
+    templates: Templates,
+    file: str,
+    inputs: Sequence[str],
+    names: ColumnNames,
+    form: Format = "auto",
+    delimiter: str | None = None,
+) -> CheckReport:
     """Check templates against data. ``file``: their name, for people.
 
     Raises:
@@ -59,7 +67,7 @@ def review(templates: Templates, file: str, inputs: Sequence[str], names: Column
     missing, used = Counter[Key](), Counter[Key]()
     predicates, uses = set[str](), SentenceUses(templates, templates.optional)
 
-    for found in find_files(list(inputs)):
+    for found in find_files(list(inputs), form, delimiter):
         for table in read_tables(found, lambda schema: find_triples(schema, names).needed):
             window = find_triples(table.schema, names).rows(table)
             rows += len(window)

@@ -1,0 +1,118 @@
+"""``scorer templates try``: which facts fail on a sample of rows, and what to change."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import OutputError
+from ..system.arguments import option
+from .console import print_result, say_once, share
+from .options import JSON, ColumnOptions, FormatOptions, InputsArgument, ModelOptions, written
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..templating.trial_report import PredicateTrial, TrialReport
+
+_LONGEST = 240
+_UNKNOWN = (
+    "What this cannot know: whether the texts are right (a fact that a text gets wrong fails too); how the proposal "
+    "does on other rows (label some: scorer sample, scorer rate); and exchanged roles, which small models do not see: "
+    "a sentence with home and away exchanged often passes.",
+    "Read every sentence that is proposed: its words must be true of every row.",
+)
+
+
+def try_command(
+    inputs: InputsArgument,
+    model: ModelOptions,
+    columns: ColumnOptions,
+    source: FormatOptions,
+    rows: int = option("Rows of the sample.", "N", 100, min=1),
+    write: Path | None = option(
+        "File for the proposed templates; exits 2 if it exists.", "T.json", None, parser=written
+    ),
+    force: bool = option("Replace T.json.", default=False),
+    as_json: bool = JSON,
+) -> None:
+    """Show which facts fail on a sample of rows, why, and what to change.
+
+    Compare wordings of templates and of sentences over several facts, taken from the texts themselves, by the share of
+    rows that are OK, and propose a template file. The last lines are the options to run with. Takes the columns and
+    options of `scorer plan`.
+    """
+    from ..storage.user_files import check_user_file
+    from ..templating.trial_report import try_templates, write_proposal
+
+    if write is not None:
+        check_user_file(write, "--write", inputs=inputs)
+        if write.exists() and not force:
+            raise OutputError(f"--write: {write} exists; choose another name, or replace it with --force")
+    report = try_templates(model.settings(columns), inputs, source.form, source.delimiter, rows, say_once)
+    if write is not None:
+        write_proposal(report, write)
+    print_result(
+        report,
+        as_json,
+        lambda console, found: _print(console, found, _run_options(found, write, model, columns, source)),
+    )
+
+
+def _run_options(report: TrialReport, file: Path | None, *given: Any) -> str:
+    """The options of a run with what is proposed: those that were given, with other templates and reading."""
+    changed = {"templates": str(file or "T.json"), "reading": report.proposed_reading}
+    words: list[str] = []
+    for options in given:
+        for one in fields(options):
+            value = changed.get(one.name, getattr(options, one.name))
+            if value == one.default or not one.metadata:
+                continue
+            name = one.metadata.get("name", f"--{one.name.replace('_', '-')}")
+            words += (
+                [name] if value is True else [w for v in _items(value, one.name) for w in (name, shlex.quote(str(v)))]
+            )
+    return " ".join(words)
+
+
+def _items(value: Any, name: str) -> Iterable[Any]:
+    if name == "keep":
+        return [",".join(value)]
+    return value if isinstance(value, tuple) else [value]
+
+
+def _print(console: Console, report: TrialReport, options: str) -> None:
+    console.print(f"{report.rows:,} rows, {share(report.ok)} of them OK (reading: {report.reading})")
+    console.print(f"texts that the facts do not say: {share(report.unsupported)}")
+    console.print(
+        f"{'predicate':28} {'facts':>6} {'pass':>6} {'value as it is':>15} {'other notation':>15} {'no template':>12}"
+    )
+    for one in report.predicates:
+        shares = (one.passed, one.as_it_is, one.other_notation, one.without_template)
+        cells = [f"{share(value):>{width}}" for value, width in zip(shares, (6, 15, 15, 12), strict=True)]
+        console.print(f"{one.predicate[:28]:28} {one.facts:>6,} {' '.join(cells)}")
+    for one in report.predicates:
+        _print_failing(console, one)
+    console.print("Hints" if report.hints else "Hints: none")
+    for hint in report.hints:
+        console.print(hint if hint.startswith(" ") else f"- {hint}")
+    console.print("Proposed templates")
+    console.print(json.dumps(report.proposed, indent=1, ensure_ascii=False))
+    console.print(f"rows OK: {share(report.ok)}, with the proposal {share(report.proposed_ok)}")
+    for line in _UNKNOWN:
+        console.print(line)
+    console.print("Run with the proposal:")
+    console.print(f"scorer run IN --out OUT {options}")
+
+
+def _print_failing(console: Console, one: PredicateTrial) -> None:
+    if not one.failing:
+        return
+    console.print(f"{one.predicate}: fails in {share(1 - one.passed)}")
+    for fact, text in one.failing:
+        console.print(f"  fact  {fact}")
+        console.print(f"  text  {text[:_LONGEST]}")

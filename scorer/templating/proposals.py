@@ -1,0 +1,296 @@
+"""Templates that a sample of rows proposes: words of the texts, compared by how many rows they make ``OK``."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..metric import Reading, plain
+from ..metric.slots import unquoted
+from ..metric.templates import Templates, split_camel_case
+from .mining import SUBJECT, is_number, put_slots, side_by_side, split, stands_in, words_of_one, words_of_several
+from .trial import SampledRow, Trial
+
+Content = dict[str, Any]
+"""A template file, parsed."""
+SENTENCES = "$sentences"
+GOOD, OFTEN, SELDOM = 0.8, 0.6, 0.05
+FEW_ROWS = 60
+"""Rows that wordings are compared on."""
+WORDINGS = 3
+"""Wordings of the texts that are compared for one thing."""
+OPENINGS = ("", "The result was ", "It was ")
+_CONDITIONS: dict[str, Callable[[int, int], bool]] = {">": operator.gt, "<": operator.lt, "=": operator.eq}
+
+
+def share(rows: Sequence[Any], holds: Callable[[Any], bool]) -> float:
+    """The share of items for which something holds; 0 of none."""
+    return sum(map(holds, rows)) / len(rows) if rows else 0.0
+
+
+def pass_shares(rows: Sequence[SampledRow], templates: Templates) -> dict[str, float]:
+    """The share of the facts of each predicate that pass."""
+    results: dict[str, list[bool]] = {}
+    for row in rows:
+        for triple, passed in zip(row.facts, row.passed, strict=True):
+            results.setdefault(templates.canonical(triple.predicate), []).append(passed)
+    return {predicate: sum(passed) / len(passed) for predicate, passed in results.items()}
+
+
+class Proposer:
+    """Builds a template file step by step; each step is kept only if it makes more rows ``OK``, or more facts pass.
+
+    Args:
+        trial: the sample. content: the file to begin with. reading: of all that is proposed.
+    """
+
+    def __init__(self, trial: Trial, content: Content, reading: Reading) -> None:
+        self.content: Content = dict(content)
+        self.notes: list[str] = []
+        self._trial, self._reading = trial.limited(FEW_ROWS), reading
+        self._rows = self._judge(self.content)
+        templates = Templates.from_dict(self.content)
+        self._passes = pass_shares(self._rows, templates)
+        self._texts = [plain.read_text(row.text) if reading == "plain" else row.text for row in self._rows]
+        self._sentences = [
+            [put_slots(sentence, row.values | _subject_of(row)) for sentence in split(text)]
+            for row, text in zip(self._rows, self._texts, strict=True)
+        ]
+        self._worded = {name for name in self.content if not name.startswith("$")} | {
+            predicate for template in templates.joint for predicate in template.predicates
+        }
+
+    def propose(self) -> None:
+        """Sentences for numbers that texts say together, then templates, then sentences for what still fails."""
+        scores = self._scores()
+        of_scores = {predicate for core in scores for predicate in core}
+        for predicate in self._passes:
+            if predicate not in self._worded | of_scores and self._passes[predicate] < 1:
+                self._propose_template(predicate)
+        for core in scores:
+            self._propose_sentence(core, [*self._skeletons(core), *self._mined(core)], self._by_conditions(core))
+        self._update()
+        for core in self._pairs():
+            self._propose_sentence(core, self._mined(core), None)
+
+    def _judge(self, content: Content) -> list[SampledRow]:
+        return self._trial.judge(Templates.from_dict(content), self._reading)
+
+    def _update(self) -> None:
+        self._passes = pass_shares(self._judge(self.content), Templates.from_dict(self.content))
+
+    # --- one predicate ---
+
+    def _propose_template(self, predicate: str) -> None:
+        name = split_camel_case(predicate)
+        mined = words_of_one((one for of_row in self._sentences for one in of_row), predicate, WORDINGS)
+        candidates = dict.fromkeys([*mined, f"The {name} was <object>.", f"The {name} is <object>."])
+        shares = {words: self._pass_share(predicate, words) for words in candidates}
+        best = max(shares, key=lambda words: shares[words])
+        if shares[best] > self._passes[predicate]:
+            self.content[predicate] = best
+            self.notes.append(
+                f"{predicate}: {best!r} passes in {shares[best]:.0%}, without a template {self._passes[predicate]:.0%}"
+            )
+
+    def _pass_share(self, predicate: str, words: str) -> float:
+        templates = Templates.from_dict({predicate: words})
+        pairs = [
+            (row.read, self._as_read(templates.fill(triple).text))
+            for row in self._rows
+            for triple in row.facts
+            if triple.predicate == predicate
+        ]
+        return share(self._trial.ask(pairs), bool)
+
+    def _as_read(self, text: str) -> str:
+        return plain.notation(text) if self._reading == "plain" else text
+
+    # --- several predicates ---
+
+    def _scores(self) -> list[tuple[str, ...]]:
+        """Predicates that texts say as one thing: two numbers side by side, and words that fail in their sentence."""
+        predicates = list(self._passes)
+        cores: list[tuple[str, ...]] = []
+        for place, first in enumerate(predicates):
+            for second in predicates[place + 1 :]:
+                pairs = [(row.values.get(first, ""), row.values.get(second, "")) for row in self._rows]
+                both = [
+                    (a, b, text)
+                    for (a, b), text in zip(pairs, self._texts, strict=True)
+                    if is_number(a) and is_number(b)
+                ]
+                forward = share(both, lambda one: side_by_side(*one) is not None)
+                backward = share(both, lambda one: side_by_side(one[1], one[0], one[2]) is not None)
+                if (
+                    len(both) * 2 < len(self._rows)
+                    or max(forward, backward) < 0.4
+                    or {first, second} & set(sum(cores, ()))
+                ):
+                    continue
+                numbers = (first, second) if forward >= backward else (second, first)
+                cores.append((*numbers, *self._words_around(numbers)))
+        return [core for core in cores if not set(core) <= self._worded or min(self._passes[p] for p in core) < GOOD]
+
+    def _words_around(self, numbers: tuple[str, ...]) -> list[str]:
+        """Predicates of words that fail on their own, and stand in the sentence of two numbers in most rows."""
+        failing = [p for p, passed in self._passes.items() if passed < GOOD and p not in numbers]
+        words = [p for p in failing if not any(is_number(row.values.get(p, "0")) for row in self._rows)]
+        return [predicate for predicate in words if self._together([predicate, *numbers]) > OFTEN]
+
+    def _together(self, predicates: Sequence[str]) -> float:
+        """The share of rows with a sentence that has all of some predicates."""
+        return share(self._sentences, lambda of_row: any(all(f"<{p}>" in s for p in predicates) for s in of_row))
+
+    def _pairs(self) -> list[tuple[str, ...]]:
+        """Predicates without words of their own that fail, each with the one that stands in the same sentence most."""
+        known = {predicate: self._together([predicate]) for predicate in self._passes}
+        taken = {p for template in Templates.from_dict(self.content).joint for p in template.predicates}
+        pairs: list[tuple[str, ...]] = []
+        for predicate, passed in sorted(self._passes.items(), key=lambda item: item[1]):
+            others = [other for other in self._passes if other != predicate and other not in taken]
+            if passed >= GOOD or known[predicate] < OFTEN or predicate in taken or not others:
+                continue
+            other = max(others, key=lambda one: self._together([predicate, one]))
+            if self._together([predicate, other]) > OFTEN:
+                pairs.append((predicate, other))
+                taken |= {predicate, other}
+        return pairs
+
+    def _skeletons(self, core: tuple[str, ...]) -> list[str]:
+        """Values alone: each name next to its number."""
+        first, second, *words = core
+        (_, *left), (_, *right) = self._sides(core)
+        rest = [word for word in words if word not in (*left, *right)]
+        parts = [
+            *(f"<{p}>" for p in left),
+            f"<{first}>-<{second}>",
+            *(f"<{p}>" for p in right),
+            *(f"(<{p}>)" for p in rest),
+        ]
+        return [f"{opening}{' '.join(parts)}." for opening in OPENINGS]
+
+    def _sides(self, core: tuple[str, ...]) -> tuple[list[str], list[str]]:
+        """Each of two numbers, and the words whose names begin like it, such as home and home goals."""
+        first, second, *words = core
+        stems = {word: word.lower().split("_")[0] for word in words}
+        left = [word for word in words if first.lower().startswith(stems[word])]
+        return [first, *left], [second, *(w for w in words if w not in left and second.lower().startswith(stems[w]))]
+
+    def _mined(self, core: tuple[str, ...], rows: Sequence[int] | None = None) -> list[str]:
+        numbers = range(len(self._sentences)) if rows is None else rows
+        return words_of_several((one for number in numbers for one in self._sentences[number]), core, WORDINGS)
+
+    def _by_conditions(self, core: tuple[str, ...]) -> list[dict[str, str]] | None:
+        """A sentence with a wording for each result of comparing two numbers, if the texts have words for all."""
+        first, second = core[:2]
+        values = [(row.values.get(first, ""), row.values.get(second, "")) for row in self._rows]
+        wordings: list[dict[str, str]] = []
+        for sign, compare in _CONDITIONS.items():
+            rows = [n for n, (a, b) in enumerate(values) if is_number(a) and is_number(b) and compare(int(a), int(b))]
+            when = f"<{first}> {sign} <{second}>"
+            candidates = self._mined(core, rows)
+            if sign == "<":  # who beat whom is the same in both directions
+                candidates.append(_mirrored(wordings[0]["say"], *self._sides(core)))
+            if not candidates:
+                return None
+            kept = [[{"when": when, "say": words}] for words in candidates]
+            results = [self._ok_of(self._with(core, item), rows) for item in kept]
+            best = max(range(len(kept)), key=lambda number: (results[number], number))
+            wordings += kept[best]
+        return wordings
+
+    def _with(self, core: tuple[str, ...], item: Any) -> Content:
+        earlier = [
+            kept
+            for kept in self.content.get(SENTENCES, [])
+            if not set(core) & set(Templates.from_dict({SENTENCES: [kept]}).joint[0].predicates)
+        ]
+        return {**self.content, SENTENCES: [*earlier, item]}
+
+    def _ok_of(self, content: Content, rows: Sequence[int]) -> float:
+        judged = self._judge(content)
+        return share(rows, lambda number: judged[number].is_ok)
+
+    def _propose_sentence(self, core: tuple[str, ...], wordings: Sequence[str], item: Any) -> None:
+        """Keep the wording that makes most rows ``OK``, less the texts that it passes with a value of another row."""
+        items: list[Any] = [*dict.fromkeys(wordings), *([item] if item is not None else [])]
+        if not items:
+            return
+        before = share(self._rows_now(), lambda row: row.is_ok)
+        results = []
+        for one in items:
+            judged = self._judge(self._with(core, one))
+            ok, said = share(judged, lambda row: row.is_ok), self._said(judged, core)
+            results.append((ok, said, self._exchanged(core, one), one))
+        best = max(results, key=lambda result: (result[0] - result[2], result[1]))
+        together = ", ".join(core)
+        self.notes.append(
+            f"{together} stand together: as one fact, of these wordings the first agrees best with the texts"
+        )
+        self.notes += [
+            f"  {_shown(one)}: rows OK {ok:.0%}, said by {said:.0%}, with a value of another row {other:.0%}"
+            for ok, said, other, one in sorted(results, key=lambda result: result[2] - result[0])[:WORDINGS]
+        ]
+        alone = share([self._passes[predicate] for predicate in core], lambda passed: passed >= GOOD)
+        if best[0] > before or (best[0] >= before and alone < 1 and best[1] > min(self._passes[p] for p in core)):
+            self.content = self._with(core, best[3])
+
+    def _rows_now(self) -> list[SampledRow]:
+        return self._judge(self.content)
+
+    def _said(self, rows: Sequence[SampledRow], core: Sequence[str]) -> float:
+        results = [p for row in rows for t, p in zip(row.facts, row.passed, strict=True) if t.predicate in core]
+        return share(results, bool)
+
+    def _exchanged(self, core: tuple[str, ...], item: Any) -> float:
+        """The share of texts that entail a sentence with a value of another row in place of one of its own."""
+        template = Templates.from_dict({SENTENCES: [item]}).joint[0]
+        rows = [(row, _raw_values(row)) for row in self._rows]
+        rows = [(row, values) for row, values in rows if all(predicate in values for predicate in core)]
+        pairs: list[tuple[str, str]] = []
+        for number, (row, values) in enumerate(rows):
+            predicate = core[number % len(core)]
+            later = (rows[(number + step) % len(rows)][1][predicate] for step in range(1, len(rows)))
+            other = next((value for value in later if value not in values.values()), None)
+            words = None if other is None else template.fill({**values, predicate: other})
+            if words is not None:
+                pairs.append((row.read, self._as_read(words)))
+        return share(self._trial.ask(pairs), bool)
+
+
+def _mirrored(sentence: str, left: Sequence[str], right: Sequence[str]) -> str:
+    """A sentence with the slots of both sides exchanged."""
+    other = dict(zip([*left, *right], [*right, *left], strict=False)) if len(left) == len(right) else {}
+    parts = sentence.replace("<", ">").split(">")
+    return "".join(f"<{other.get(part, part)}>" if place % 2 else part for place, part in enumerate(parts))
+
+
+def _subject_of(row: SampledRow) -> dict[str, str]:
+    subjects = {triple.subject.replace("_", " ") for triple in row.facts}
+    return {SUBJECT: subjects.pop()} if len(subjects) == 1 else {}
+
+
+def _raw_values(row: SampledRow) -> dict[str, str]:
+    return {SUBJECT: row.facts[0].subject, **{triple.predicate: unquoted(triple.object) for triple in row.facts}}
+
+
+def _shown(item: Any) -> str:
+    if isinstance(item, str):
+        return item
+    return " / ".join(f"{one['when']}: {one['say']}" for one in item)
+
+
+def notation_counts(row: SampledRow, predicates: Mapping[str, str]) -> dict[str, tuple[bool, bool]]:
+    """Of each predicate, whether its value stands in the text as it is, and whether only in another notation.
+
+    Args:
+        predicates: the value of each, as the table has it.
+    """
+    read = plain.read_text(row.text)
+    found: dict[str, tuple[bool, bool]] = {}
+    for predicate, value in predicates.items():
+        as_it_is = stands_in(value, row.text)
+        found[predicate] = as_it_is, not as_it_is and stands_in(plain.notation(value), read)
+    return found

@@ -1,0 +1,165 @@
+"""``scorer templates try``: which facts fail on a sample, why, and what to change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ..metric import Reading
+from ..metric.slots import unquoted
+from ..metric.templates import Templates
+from ..scoring.scorer import Scorer
+from ..scoring.settings import Settings
+from ..storage.user_files import write_user_file
+from ..system.codec import Record
+from ..system.files import Format
+from .proposals import GOOD, OFTEN, SELDOM, Content, Proposer, notation_counts, share
+from .trial import SampledRow, Trial, check_settings, read_sample
+
+EXAMPLES = 3
+PROPOSED = "$proposed"
+
+
+class PredicateTrial(Record, frozen=True, kw_only=True):
+    """A predicate in the sample.
+
+    ``facts``: its number of facts. Shares of them: ``passed`` the check, ``as_it_is``: the value stands in the text as
+    the table has it, ``other_notation``: only in another notation, ``without_template``. ``failing``: facts that fail,
+    as worded, each with its text.
+    """
+
+    predicate: str
+    facts: int
+    passed: float
+    as_it_is: float
+    other_notation: float
+    without_template: float
+    failing: list[tuple[str, str]]
+
+
+class TrialReport(Record, frozen=True, kw_only=True):
+    """Findings of ``scorer templates try``.
+
+    ``rows``: that were judged. ``ok``: the share that is ``OK``, ``unsupported``: with a text that the facts do not
+    say, ``reading``: of both. ``predicates``: by their share that passes. ``hints``: for people. ``proposed``: a
+    template file, ``proposed_reading``, and the ``ok`` share with them, ``proposed_ok``.
+    """
+
+    schema: int = 1
+    rows: int
+    ok: float
+    unsupported: float
+    reading: Reading
+    predicates: list[PredicateTrial]
+    hints: list[str]
+    proposed: Content
+    proposed_reading: Reading
+    proposed_ok: float
+
+
+def try_templates(
+    settings: Settings,
+    inputs: Sequence[str],
+    form: Format,
+    delimiter: str | None,
+    rows: int,
+    log: Callable[[str], None],
+) -> TrialReport:
+    """Judge a sample under the templates of some settings, and look for better ones.
+
+    Args:
+        rows: of the sample.
+        log: called with remarks for people.
+
+    Raises:
+        UsageError: settings under which templates decide nothing. InputError, ShardError, ColumnError: as a run would.
+    """
+    with Scorer(**settings.arguments(), log=log) as scorer:
+        templates, options = scorer.pipeline.templates, scorer.pipeline.options
+        check_settings(options, settings.columns)
+        windows = read_sample(inputs, form, delimiter, settings.columns, rows)
+        content = _read_content(settings, scorer.engine.bundle.templates_file)
+        return _report(Trial(scorer.engine, windows, options), templates, content, settings.reading)
+
+
+def _read_content(settings: Settings, of_bundle: Path | None) -> Content:
+    if isinstance(settings.templates, dict):
+        return dict(settings.templates)
+    file = of_bundle if settings.templates is None else Path(str(settings.templates))
+    return {} if file is None else dict(json.loads(file.read_text(encoding="utf-8-sig")))
+
+
+def _report(trial: Trial, templates: Templates, content: Content, reading: Reading) -> TrialReport:
+    judged = trial.judge(templates, reading)
+    predicates = sorted(_predicates(judged, templates), key=lambda one: one.passed)
+    noted = [one for one in predicates if one.other_notation > 0.3]
+    proposed_reading: Reading = "plain" if noted else reading
+    proposer = Proposer(trial, content, proposed_reading)
+    proposer.propose()
+    after = trial.judge(Templates.from_dict(proposer.content), proposed_reading)
+    hints = []
+    if noted and reading != "plain":
+        named = ", ".join(f"{one.predicate} in {one.other_notation:.0%}" for one in noted)
+        hints.append(f"texts write values in another notation than the table ({named}): use --reading plain")
+    return TrialReport(
+        rows=len(judged),
+        ok=share(judged, lambda row: row.is_ok),
+        unsupported=share(judged, lambda row: not row.supported),
+        reading=reading,
+        predicates=predicates,
+        hints=[*hints, *proposer.notes, *_hints_of_failing(after, Templates.from_dict(proposer.content))],
+        proposed=proposer.content,
+        proposed_reading=proposed_reading,
+        proposed_ok=share(after, lambda row: row.is_ok),
+    )
+
+
+def _predicates(rows: Sequence[SampledRow], templates: Templates) -> list[PredicateTrial]:
+    facts: dict[str, list[tuple[bool, bool, bool, bool]]] = {}
+    failing: dict[str, list[tuple[str, str]]] = {}
+    for row in rows:
+        for number, triple in enumerate(row.facts):
+            predicate, value = templates.canonical(triple.predicate), unquoted(triple.object).replace("_", " ")
+            notation = notation_counts(row, {predicate: value})[predicate]
+            passed, has_template = row.passed[number], row.has_template[number]
+            facts.setdefault(predicate, []).append((passed, *notation, not has_template))
+            if not passed and len(failing.setdefault(predicate, [])) < EXAMPLES:
+                failing[predicate].append((row.worded[number], " ".join(row.text.split())))
+    return [
+        PredicateTrial(
+            predicate=predicate,
+            facts=len(found),
+            passed=share(found, lambda fact: fact[0]),
+            as_it_is=share(found, lambda fact: fact[1]),
+            other_notation=share(found, lambda fact: fact[2]),
+            without_template=share(found, lambda fact: fact[3]),
+            failing=failing.get(predicate, []),
+        )
+        for predicate, found in facts.items()
+    ]
+
+
+def _hints_of_failing(rows: Sequence[SampledRow], templates: Templates) -> list[str]:
+    """What to do about predicates that still fail with all that is proposed."""
+    hints = []
+    for one in sorted(_predicates(rows, templates), key=lambda one: one.passed):
+        known = one.as_it_is + one.other_notation
+        if known < SELDOM and one.facts > EXAMPLES and one.passed < OFTEN:
+            hints.append(
+                f"{one.predicate}: {known:.0%} of the texts say its value as it is: leave it out of the facts, word "
+                f"its values in a map of objects, or mark it optional, --optional '{one.predicate}=VALUE'"
+            )
+        elif known > GOOD and one.passed < GOOD:
+            hints.append(
+                f"{one.predicate}: {known:.0%} of the texts have its value, and its fact passes in {one.passed:.0%}"
+                f': word it otherwise, "{one.predicate}": "... <object> ..."'
+            )
+    return hints
+
+
+def write_proposal(report: TrialReport, file: Path) -> None:
+    """Write the proposed templates, marked as proposed."""
+    mark = f"by scorer templates try, from {report.rows:,} rows; read every sentence, then delete this line"
+    content = {PROPOSED: mark, **{k: v for k, v in report.proposed.items() if k != PROPOSED}}
+    write_user_file(file, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(), "--write")
