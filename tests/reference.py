@@ -33,8 +33,8 @@ sys.path.insert(0, str(ROOT))
 from tests.bundles import make_bundle  # noqa: E402
 
 DATA = ROOT.parent / "shared" / "data" / "public"
-SCORED = ["fine", "rough", "confidence", "omitted", "fact_entailment", "text_entailment", "all_facts_entailment"]
-SCORED += ["error", "note", "row_key", "sentences", "details", "reused", "facts"]
+SCORED = ["fine", "rough", "confidence", "omitted", "contradicted", "fact_entailment", "text_entailment"]
+SCORED += ["all_facts_entailment", "error", "note", "row_key", "sentences", "details", "reused", "facts"]
 # What differs between two runs of one program: times, places, and how the work was cut.
 VOLATILE = {"seconds", "speed", "started", "finished", "versions", "elapsed", "rate", "run", "written", "created"}
 GATES = """

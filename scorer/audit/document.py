@@ -22,7 +22,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Group = dict[str, str | None]
 """Columns and their values as text, ``None`` for null; ``{}`` is all rows."""
 
-RATES = ("not_ok_rate", "omission_rate", "hallucination_rate", "error_rate", "empty_rate")
+RATES = ("not_ok_rate", "omission_rate", "contradicted_rate", "hallucination_rate", "error_rate", "empty_rate")
 """Rates over rows, in the order in which they are shown; keys of :class:`GroupFigures` ``rates`` and of changes."""
 ADDED_RATES = tuple(f"added_{name}" for name in RATES if name != "empty_rate")
 """The same rates over the added rows alone; keys of :class:`Change` ``added_rates``."""
@@ -58,7 +58,8 @@ class Flips(Part):
 
 class FactShown(Part):
     """A fact of a row. ``sentence``: as the template file has it, null where that file is not available. ``repeats``:
-    an earlier fact of the row has the same sentence, which says both."""
+    an earlier fact of the row has the same sentence, which says both. ``contradicted``: of an omitted one, the text
+    says it wrongly."""
 
     subject: str
     predicate: str
@@ -66,6 +67,7 @@ class FactShown(Part):
     sentence: str | None
     entailment: float | None
     omitted: bool
+    contradicted: bool = False
     repeats: bool = False
 
 
@@ -123,9 +125,10 @@ class Confidence(Part):
 
 
 class Predicate(Part):
-    """A predicate's facts that were checked for omission, those of blank texts left out. ``backoff``: share of its
-    facts without a template over the whole run. ``before``: omission rate in the same group of the baseline.
-    ``suspect``: its template looks wrong. ``sentence``: of the template file, that says it together with others."""
+    """A predicate's facts that were checked for omission, those of blank texts left out. ``contradicted``: those that
+    the text says wrongly, null where that is not known. ``backoff``: share of its facts without a template over the
+    whole run. ``before``: omission rate in the same group of the baseline. ``suspect``: its template looks wrong.
+    ``sentence``: of the template file, that says it together with others."""
 
     predicate: str
     omission: Rate
@@ -133,6 +136,7 @@ class Predicate(Part):
     before: Rate | None
     suspect: bool
     sentence: str | None = None
+    contradicted: Rate | None = None
 
 
 class Test(Part):
@@ -240,8 +244,9 @@ class GroupFigures(Part):
     """The rows of one group; ``new``: rows that are neither reused nor in the baseline (``rows``), and how many of
     these count for each rate. ``grouping``: the columns that made it, ``[]`` for all rows. ``fine``, ``rough``: rows
     by label; ``errors``, ``notes``: by kind. ``design_effects``: the variance of each rate over that of as many
-    independent rows. ``backoff``: facts without a template, null where facts were not kept. ``predicates``: by
-    falling omission rate, at most 200 (20 in a group); ``predicates_left_out`` counts the rest."""
+    independent rows. ``left_out``: rows that leave a fact out instead of saying it wrongly, null where that is not
+    known. ``backoff``: facts without a template, null where facts were not kept. ``predicates``: by falling omission
+    rate, at most 200 (20 in a group); ``predicates_left_out`` counts the rest."""
 
     group: Group
     grouping: list[str]
@@ -260,6 +265,7 @@ class GroupFigures(Part):
     predicates_left_out: int
     change: Change | None = None
     new: dict[str, int] = field(default_factory=dict)
+    left_out: Rate | None = None
 
 
 class BaselineChanges(Part):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,9 +43,18 @@ class RowReader:
     def rows(self, kinds: Mapping[int, str]) -> dict[int, WorstRow]:
         """Rows by number in the whole output. ``kinds``: of each."""
         output = self.run.output
-        own = ("row_key", "omitted", "fact_entailment", "text_entailment", "confidence", "error", "note", "sentences")
+        own = (
+            "row_key",
+            "omitted",
+            "contradicted",
+            "fact_entailment",
+            "text_entailment",
+            "confidence",
+            "error",
+            "sentences",
+        )
         facts = self.run.facts[0] if self.run.facts is not None else ""
-        needed = [*(output.columns.prefix + name for name in own), output.marks]
+        needed = [*(output.columns.prefix + name for name in (*own, "note")), output.marks]
         for name in (output.columns.text, facts, output.columns.subject or ""):
             needed += holders_of(output.schema, name)
         needed += [name for name in (ID, SELECTED, *self.columns) if name in output.names]
@@ -71,7 +80,7 @@ class RowReader:
             group={column: _name(table, column) for column in self.columns},
             text=None if text is None else text[:MOST_CHARACTERS],
             clipped=len(text or "") > MOST_CHARACTERS or (facts is not None and len(facts.triples.ids) > MOST_FACTS),
-            facts=None if facts is None else self._shown(facts, value("omitted"), value("fact_entailment")),
+            facts=None if facts is None else self._shown(facts, value),
             text_entailment=value("text_entailment"),
             confidence=value("confidence"),
             error=value("error"),
@@ -87,8 +96,9 @@ class RowReader:
         parsed = read_facts(output.with_marks(table), *self.run.facts, output.columns.subject)
         return None if parsed.errors else from_arrow(parsed, pa.nulls(1, pa.string()), read_selections(table))
 
-    def _shown(self, rows: Rows, omitted: Any, entailment: Any) -> list[FactShown]:
-        triples, templates = rows.triples, self.templates
+    def _shown(self, rows: Rows, value_of: Callable[[str], Any]) -> list[FactShown]:
+        triples, templates, entailment = rows.triples, self.templates, value_of("fact_entailment")
+        omitted, contradicted = (value_of(name) or () for name in ("omitted", "contradicted"))
         scores = entailment if entailment is not None and len(entailment) == len(triples.ids) else None
         sentences: list[str | None] = [triple.sentence for triple in triples.distinct]
         asked = triples
@@ -103,8 +113,8 @@ class RowReader:
             found.append(
                 FactShown(subject=subject, predicate=predicate, object=value,
                           sentence=None if sentence is None else sentence[:MOST_CHARACTERS_OF_PART],
-                          entailment=None if scores is None else scores[place], omitted=place in (omitted or ()),
-                          repeats=said in said_at[:place])
+                          entailment=None if scores is None else scores[place], omitted=place in omitted,
+                          contradicted=place in contradicted, repeats=said in said_at[:place])
             )  # fmt: skip
         return found
 

@@ -39,7 +39,7 @@ from .document import (
     Test,
 )
 from .mix import add_mix, shared_inputs
-from .scan import FINE_OF, Bools, ScannedRun, rate_states
+from .scan import FINE_OF, LEFT_OUT, Bools, ScannedRun, rate_states
 
 LEVEL = 0.05
 MOST_PREDICATES, MOST_PREDICATES_OF_GROUP = 200, 20
@@ -52,7 +52,7 @@ class RunRates:
     """The rates of a run by group, with their design effects."""
 
     def __init__(self, run: ScannedRun) -> None:
-        self.run, self.masks = run, rate_states(run.output.sides)
+        self.run, self.masks = run, rate_states(run.output.sides, run.contradictions_known)
         self._of_all = cache(lambda grouping: queries.clusters(run, grouping, self.masks))
         self.samples = cache(self._samples)
 
@@ -113,6 +113,9 @@ def group_figures(rates: RunRates, grouping: Grouping) -> list[GroupFigures]:
                 notes=_named(counts.notes[code], run.notes),
                 rates={name: one.rate for name, one in samples[code].items()},
                 design_effects={name: one.effect for name, one in samples[code].items()},
+                left_out=rate(int(counts.states[code][LEFT_OUT].sum()), int(counts.states[code].sum()))
+                if run.contradictions_known
+                else None,
                 backoff=facts.missed(code),
                 confidence=confidences[code],
                 predicates=predicates,
@@ -129,7 +132,8 @@ class FactTables:
     def __init__(self, run: ScannedRun, grouping: Grouping) -> None:
         self.codes, self.names = run.predicates, list(run.predicates)
         self.most = MOST_PREDICATES_OF_GROUP if grouping else MOST_PREDICATES
-        self.all, self.checked, self.omitted = queries.facts(run, grouping)
+        self.all, self.checked, self.omitted, self.contradicted = queries.facts(run, grouping)
+        self.contradictions_known = run.contradictions_known
         counted = run.output.summary.counts.facts.by_predicate
         known = {name: one.backoff / one.all if one.all else 0.0 for name, one in counted.items()}
         self.shares = [known.get(name, known.get(OTHER_PREDICATES)) for name in self.names]
@@ -151,12 +155,13 @@ class FactTables:
 
     def predicates(self, group: int) -> tuple[list[Predicate], int]:
         """The predicates of a group by falling omission rate, and how many more there are."""
-        checked, omitted = self.checked[group], self.omitted[group]
+        checked, omitted, wrong = self.checked[group], self.omitted[group], self.contradicted[group]
         there = np.flatnonzero(checked).tolist()
         ranked = sorted(there, key=lambda p: (-omitted[p] / checked[p], -checked[p], self.names[p]))
         found = [
-            Predicate(predicate=self.names[p], omission=rate(omitted[p], checked[p]), backoff=self.shares[p],
-                      before=None, suspect=False)
+            Predicate(predicate=self.names[p], omission=rate(omitted[p], checked[p]),
+                      contradicted=rate(wrong[p], checked[p]) if self.contradictions_known else None,
+                      backoff=self.shares[p], before=None, suspect=False)
             for p in ranked[: self.most]
         ]  # fmt: skip
         return found, len(ranked) - len(found)
@@ -268,11 +273,13 @@ def _add_changes(
 
 
 def _correct(groups: Sequence[GroupFigures]) -> None:
-    """Correct the p-values of all tests of an audit together, and say which are significant."""
-    rates = [one for group in groups if group.change is not None for one in group.change.rates.values()]
-    tests = [one.test for one in rates if one.test is not None]
-    for one, q in zip(tests, benjamini_hochberg([one.p for one in tests]).tolist(), strict=True):
-        one.q, one.significant = q, q < LEVEL
+    """Correct the p-values of all tests of an audit together, and say which are significant. Tests of contradicted
+    facts are a family of their own: they ask what kind of omission it is, and must not hide that there are more."""
+    changes = [group.change.rates for group in groups if group.change is not None]
+    for names in ([name for name in RATES if name != "contradicted_rate"], ["contradicted_rate"]):
+        tests = [test for rates in changes for name in names if (test := rates[name].test) is not None]
+        for one, q in zip(tests, benjamini_hochberg([one.p for one in tests]).tolist(), strict=True):
+            one.q, one.significant = q, q < LEVEL
 
 
 def as_pairs(counts: Ints, before: tuple[Bools, Bools], now: tuple[Bools, Bools]) -> Pairs:

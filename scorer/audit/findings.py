@@ -46,7 +46,7 @@ LEAST_DIFFERENCE = 0.01
 """A significant difference of a rate is a finding from one percentage point on."""
 LEAST_SHIFT = 0.1
 """A significant drift of confidence is a finding from this stability index on."""
-WORDS = dict(zip(RATES, ("not OK", "omission", "hallucination", "error", "no text"), strict=True))
+WORDS = dict(zip(RATES, ("not OK", "omission", "facts said wrongly", "hallucination", "error", "no text"), strict=True))
 MOST_FLIPS_SHOWN = 5
 MUCH, LEAST_ROWS = 0.5, 50
 """Without a gate, so much of a change of a number of rows is a finding, of a group of so many rows in one run."""
@@ -100,7 +100,13 @@ def _changed(group: GroupFigures, gates: Sequence[Gate]) -> list[Finding]:
     rises = [one for one in moved if one[2] > 0]
     evidence = [_moved(name, one) for name, one, _ in rises or moved]
     if mine or rises:
+        of_kind = {gate.metric for gate in mine} | {name for name, _, _ in rises} == {"contradicted_rate"}
         message, predicate = _what_changed(group, mine)
+        if of_kind and "contradicted_rate" in rates:
+            message, predicate = (
+                f"{name_of(group.group)}: {_counts('contradicted_rate', rates['contradicted_rate'])}",
+                None,
+            )
         fails = any(gate.status == "fail" for gate in mine)
         return [
             Finding(kind="changed", severity="fail" if fails else "warn", group=group.group, message=message,

@@ -41,7 +41,8 @@ MOST_DOTS = 100
 ROUNDING = 1e-12
 """Shares are differences of quotients; one this far beyond a threshold equals it."""
 _MOST_LISTED = 20
-_OF_LABELS = ("omission_rate", "hallucination_rate", "empty_rate", "mean_confidence", "label_flips", "psi_confidence")
+_OF_SIDES = ("omission_rate", "contradicted_rate", "hallucination_rate")
+_OF_LABELS = (*_OF_SIDES, "empty_rate", "mean_confidence", "label_flips", "psi_confidence")
 """Metrics that are 0 or nothing where no row has a label, and say nothing then."""
 
 
@@ -306,12 +307,14 @@ def _unjudged(
         if metric == "label_flips" and not change.kept:
             return "silent", silent.format("rows that are in both runs")
         errors = change.added_rates["added_error_rate"].added
-        if metric in ("added_omission_rate", "added_hallucination_rate") and errors.count == errors.n:
+        if metric in ADDED_RATES and metric.removeprefix("added_") in _OF_SIDES and errors.count == errors.n:
             return rule.missing, "no added row has a label, all have errors"
     if value is not None:
         return None
     if (metric, sides) in (("omission_rate", "hallucination"), ("hallucination_rate", "omission")):
         return rule.missing, f"the run did not look for {metric.removesuffix('_rate')}s (--checks {sides})"
+    if metric.endswith("contradicted_rate") and group.left_out is None:
+        return rule.missing, "the run does not know which facts are contradicted (its bundle has no threshold for that)"
     if metric == "backoff_rate" and group.backoff is None:
         return rule.missing, "the run did not count facts without a template by predicate, or keep the facts (--keep)"
     if change is not None:

@@ -40,6 +40,8 @@ COLUMNS = pa.schema(
 """``night``: when the run finished, ISO 8601, UTC. ``group``: a JSON object, ``{}`` for all rows. ``new_``: new rows,
 and how many of them count for each rate; null where an earlier version wrote the row."""
 NEW = tuple(name for name in COLUMNS.names if name.startswith("new_"))
+_LATER = ("contradicted_rate", *NEW)
+"""Columns that histories of earlier versions lack."""
 LARGEST = 256 << 20
 """Bytes of a history file."""
 MOST_ROWS = 2_000_000
@@ -92,9 +94,9 @@ def read(path: Path) -> list[HistoryRow]:
             if schema != str(_SCHEMA):
                 raise ValueError(f"it has schema {schema}, and this version reads schema {_SCHEMA}")
             table = file.read(columns=COLUMNS.names, use_threads=False)
-            for name in NEW:
+            for name in _LATER:
                 if name not in table.column_names:
-                    table = table.append_column(name, pa.nulls(len(table), pa.int64()))
+                    table = table.append_column(name, pa.nulls(len(table), COLUMNS.field(name).type))
             lines = table.select(COLUMNS.names).cast(COLUMNS).to_pylist()
         for line in lines:
             counts = {name.removeprefix("new_"): line.pop(name) for name in NEW}

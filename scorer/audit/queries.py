@@ -1,7 +1,7 @@
 """Questions that an audit asks of the narrow tables, and the tables of rows that two runs share.
 
 Group codes are those of :attr:`.Database.groups`; rows are numbers in the whole output; a *state* is a row's label and
-whether its text is blank (:mod:`.scan`).
+what else is known of it (:mod:`.scan`).
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ class RowCounts(NamedTuple):
 
 class FactCounts(NamedTuple):
     """Facts by group and predicate, int64, *Shape:* (groups, predicates). ``all``: that could be read; ``checked``:
-    those asked of a text; ``omitted``: of these."""
+    those asked of a text; ``omitted``: of these; ``contradicted``: of the omitted ones."""
 
     all: Ints
     checked: Ints
     omitted: Ints
+    contradicted: Ints
 
 
 class Pair(NamedTuple):
@@ -222,7 +223,9 @@ def facts(run: ScannedRun, grouping: Grouping) -> FactCounts:
     """Facts by group and predicate."""
     group, shape = run.database.column(grouping), (run.groups(grouping), len(run.predicates))
     one = f"SELECT {group}, predicate, sum({{}})::BIGINT FROM {run.table}_facts GROUP BY ALL"
-    return FactCounts(*(run.database.counts(one.format(name), *shape) for name in ("facts", "checked", "omitted")))
+    return FactCounts(
+        *(run.database.counts(one.format(name), *shape) for name in ("facts", "checked", "omitted", "contradicted"))
+    )
 
 
 def confidences(run: ScannedRun, grouping: Grouping) -> list[Confidence]:

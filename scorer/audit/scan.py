@@ -37,12 +37,17 @@ Bools = npt.NDArray[np.bool_]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 _LABELS = len(FINE) + 1  # and none, of an error row
-STATES = 2 * _LABELS
-"""A row's *state* is its label (0: none, of an error row) and whether its text is blank, in one byte."""
-FINE_OF = np.tile(np.arange(-1, len(FINE), dtype=np.int8), 2)
+_NONE_WRONG, _SOME_WRONG, _ALL_WRONG = range(3)
+STATES = 3 * 2 * _LABELS
+"""A row's *state* is its label (0: none, of an error row), whether its text is blank, and whether the text contradicts
+none, some or all of the facts that it omits, in one byte."""
+FINE_OF = np.tile(np.arange(-1, len(FINE), dtype=np.int8), 3 * 2)
 """Label of each state: position in :data:`scorer.metric.verdict.FINE`, -1 without one. int8, *Shape:* (STATES,)."""
-BLANK = np.arange(STATES) >= _LABELS
+BLANK = np.arange(STATES) // _LABELS % 2 == 1
 """States of rows with a blank text. bool, *Shape:* (STATES,)."""
+_WRONG = np.arange(STATES) // (2 * _LABELS)
+LEFT_OUT = (FINE_OF > 0) & ((FINE_OF & 1) == 1) & (_WRONG != _ALL_WRONG)
+"""States of rows that leave a fact out instead of saying it wrongly. bool, *Shape:* (STATES,)."""
 FINE_LABEL = f"({{}} % {_LABELS})::TINYINT - 1"
 """SQL of the FINE label of a state, -1 for none; see :data:`FINE_OF`."""
 
@@ -52,18 +57,20 @@ _ROWS = """
 """
 """``high``, ``low``: halves of the row key. ``input``: hash of the facts, or of the row where there are none.
 ``error``, ``note``: kinds, -1 for none."""
-_FACTS = "predicate INTEGER, facts BIGINT, checked BIGINT, omitted BIGINT"
+_FACTS = "predicate INTEGER, facts BIGINT, checked BIGINT, omitted BIGINT, contradicted BIGINT"
 """Counts by predicate, added up by window."""
 
 
-def rate_states(sides: Sides) -> dict[str, tuple[Bools, Bools]]:
+def rate_states(sides: Sides, contradictions_known: bool) -> dict[str, tuple[Bools, Bools]]:
     """Which states count for each of :data:`.document.RATES` where a run checked these sides, and which are hits. bool,
     *Shape:* (STATES,) each."""
+    known = np.full(STATES, contradictions_known)
     labelled, every = FINE_OF >= 0, np.ones(STATES, bool)
     omissions, additions = (np.full(STATES, sides != other) for other in ("hallucination", "omission"))
     return {
         "not_ok_rate": (every, FINE_OF != 0),
         "omission_rate": (omissions, labelled & ((FINE_OF & 1) == 1) & omissions),
+        "contradicted_rate": (known, labelled & (_WRONG != _NONE_WRONG) & known),
         "hallucination_rate": (additions, labelled & ((FINE_OF & 2) == 2) & additions),
         "error_rate": (every, ~labelled),
         "empty_rate": (every, BLANK),
@@ -73,12 +80,14 @@ def rate_states(sides: Sides) -> dict[str, tuple[Bools, Bools]]:
 @dataclass
 class ScannedRun:
     """A run in the database: rows in ``table``, facts in ``table`` + ``_facts``, group codes in ``g0``, ``g1``, ...
-    ``facts``: the column of facts that the run read, and how it holds them; null where the output did not keep it."""
+    ``facts``: the column of facts that the run read, and how it holds them; null where the output did not keep it.
+    ``contradictions_known``: whether some rows say which of their facts are contradicted."""
 
     output: Output
     database: Database
     table: str
     facts: tuple[str, FactForm] | None
+    contradictions_known: bool = False
     predicates: Names = field(default_factory=dict)
     errors: Names = field(default_factory=dict)
     notes: Names = field(default_factory=dict)
@@ -133,7 +142,17 @@ class _Scan:
         return self.run
 
     def _leaves(self) -> list[str]:
-        names = ("fine", "confidence", "omitted", "fact_entailment", "error", "note", "reused", "row_key")
+        names = (
+            "fine",
+            "confidence",
+            "omitted",
+            "contradicted",
+            "fact_entailment",
+            "error",
+            "note",
+            "reused",
+            "row_key",
+        )
         leaves = [self.prefix + name for name in names]
         for name in (self.reader.column, self.reader.subject or "") if self.reader is not None else ():
             leaves += holders_of(self.output.schema, name)
@@ -156,7 +175,7 @@ class _Scan:
             "high": keys[:, 0],
             "low": keys[:, 1],
             "input": keys[:, 0] if facts is None else np.where(facts.lengths > 0, facts.inputs(), keys[:, 0]),
-            "state": (fine + 1 + _LABELS * blank).astype(np.uint8),
+            "state": (fine + 1 + _LABELS * blank + 2 * _LABELS * self._wrong(table)).astype(np.uint8),
             "confidence": pc.if_else(pc.is_nan(confidence), pa.scalar(None, confidence.type), confidence),
             "error": _kinds(one_array(table, prefix + "error"), run.errors),
             "note": notes,
@@ -170,6 +189,19 @@ class _Scan:
         if facts is not None:
             self._count(table, facts, groups)
 
+    def _wrong(self, table: pa.Table) -> Ints:
+        """Whether the texts of a window contradict none, some or all of the facts that they omit. *Shape:* (rows,)."""
+        name = self.prefix + "contradicted"
+        if name not in table.schema.names:  # an output of before there was such a column
+            return np.zeros(len(table), np.int64)
+        column = one_array(table, name)
+        self.run.contradictions_known |= column.null_count < len(column)
+        wrong, omitted = (
+            pc.list_value_length(one).fill_null(0).to_numpy(zero_copy_only=False)
+            for one in (column, one_array(table, self.prefix + "omitted"))
+        )
+        return np.where(wrong == 0, _NONE_WRONG, np.where(wrong < omitted, _SOME_WRONG, _ALL_WRONG))
+
     def _count(self, table: pa.Table, facts: Facts, groups: dict[str, Any]) -> None:
         """Append the facts of a window, counted by group and predicate."""
         omitted, entailment = (one_array(table, self.prefix + name) for name in ("omitted", "fact_entailment"))
@@ -181,11 +213,15 @@ class _Scan:
         checked = np.zeros(len(row), bool)
         checked[known[row]] = values.is_valid().to_numpy(zero_copy_only=False)
         failed = omitted_facts(omitted, facts.offsets) & checked
-        columns = {"predicate": facts.predicate, "checked": checked, "omitted": failed}
+        wrong = np.zeros(len(row), bool)
+        if self.prefix + "contradicted" in table.schema.names:
+            wrong = omitted_facts(one_array(table, self.prefix + "contradicted"), facts.offsets) & failed
+        columns = {"predicate": facts.predicate, "checked": checked, "omitted": failed, "contradicted": wrong}
         window = pa.table(columns | {name: codes[row] for name, codes in groups.items()})
         self.database.append(
             f"INSERT INTO {self.run.table}_facts BY NAME SELECT predicate, count(*) AS facts, "
-            f"count_if(checked) AS checked, count_if(omitted) AS omitted, {self.codes} "
+            f"count_if(checked) AS checked, count_if(omitted) AS omitted, count_if(contradicted) AS contradicted, "
+            f"{self.codes} "
             f"FROM batch WHERE predicate >= 0 GROUP BY predicate, {self.codes}",
             window,
         )

@@ -188,7 +188,7 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
         console.print(f"text: {_shortened(text)}")
     asked_facts = {positions[0]: positions for positions in verdict.asked_facts()}
     for first, positions in asked_facts.items():
-        mark = " (omitted)" if first in (verdict.omitted or ()) else ""
+        mark = f" ({verdict.mark(first)})" if verdict.mark(first) else ""
         console.print(f"{name_facts(positions)}{mark}: {_shortened(verdict.facts[first])}")
     if (worst := worst_sentence(texts[0] if texts else None, verdict.sentences)) is not None:
         console.print(f"worst sentence: {_shortened(worst)}")

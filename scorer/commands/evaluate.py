@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from ..evaluation.calibration import CalibrationBlock
     from ..evaluation.correlation import Kind
     from ..evaluation.label_figures import Confusion
+    from ..evaluation.omission_kinds import KindFigures
     from ..evaluation.ratings import CorrelationLine, MetricLine
     from ..evaluation.report import LabelReport
+    from ..stats.intervals import Rate
 
 
 def evaluate_command(
@@ -102,6 +104,8 @@ def print_report(console: Console, report: LabelReport, by: Sequence[str] = (), 
             if column in report["by"]:
                 show(f"\nBy {column}")
                 show(_overview({str(line["value"]): line for line in report["by"][column]}))
+    if "omissions" in report:
+        _print_omissions(console, report["omissions"])
     if report["correlations"]:
         show("\nCorrelations with human ratings" + " (95% intervals over inputs)" * bool(report["resamples"]))
         show(_correlations(report["correlations"], KINDS if full else ("spearman",)))
@@ -219,6 +223,20 @@ def _print_against(console: Console, block: AgainstBlock) -> None:
         values = (signed(line["first"]), signed(line["second"]), signed(line["difference"]), ends, MISSING)
         made.add_row(f"{line['kind']} of the confidence with {line['human']}, {line['n']:,} rows", *values)
     console.print(made)
+
+
+def _print_omissions(console: Console, kinds: Mapping[str, KindFigures]) -> None:
+    gold = " and ".join(one["gold"] for one in kinds.values())
+    console.print(f"\nOmitted facts by kind, by row, against {gold}")
+    made = table("", "gold rows", "precision", INTERVAL, "recall", INTERVAL)
+    for kind, one in kinds.items():
+        cells = [text for rate in (one["precision"], one["recall"]) for text in (number(rate.value), _span(rate))]
+        made.add_row(kind.replace("_", " "), f"{one['rows']:,}", *cells)
+    console.print(made)
+
+
+def _span(rate: Rate) -> str:
+    return interval([rate.low, rate.high])
 
 
 def _print_calibration(console: Console, block: CalibrationBlock) -> None:

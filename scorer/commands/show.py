@@ -33,7 +33,8 @@ def show_command(
 ) -> None:
     """Show rows of an output.
 
-    The column `row` names each as `scorer explain --row` takes it.
+    The column `row` names each as `scorer explain --row` takes it; `omitted_facts` has the omitted facts in words, with
+    (contradicted) after those that the text says wrongly. CSV and JSON Lines have it where --columns names it.
     """
     from ..evaluation.listing import list_rows
     from ..scoring.outputs import Output

@@ -12,11 +12,14 @@ from ..metric import ColumnNames
 from ..metric.verdict import FINE
 from ..scoring.outputs import Output
 from . import RowQuery
+from .omitted_facts import OmittedFacts
 
 PLACE = "row"
 """The column that names a row as ``scorer explain --row`` takes it: ``part-0.parquet:17``."""
 WORST = "worst_sentence"
 """The column of the sentence that the facts support least, of a run with ``--sentences``."""
+OMITTED_FACTS = "omitted_facts"
+"""The column of the omitted facts in words, which an output does not have itself."""
 _BATCH = 1 << 14
 _SHOWN = ("id", "system")
 _LABELS = ("fine", "confidence", "error", "note")
@@ -40,14 +43,19 @@ def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) ->
     names = [name for name in output.names if name != PLACE]
     schema = pa.schema([(PLACE, pa.string()), *(fields.get(name, pa.field(name, pa.string())) for name in names)])
     asked = [name.strip() for name in (query.columns or "").split(",") if name.strip()]
-    named = (column for name in asked for column in _columns_of(name, schema.names, output.columns))
+    needs_words = OMITTED_FACTS not in names and (OMITTED_FACTS in asked or not (asked or every_column))
+    omitted_facts = OmittedFacts.of(output) if needs_words else None
+    known = [*schema.names, *([OMITTED_FACTS] if omitted_facts is not None else [])]
+    named = (column for name in asked for column in _columns_of(name, known, output.columns))
     columns = list(dict.fromkeys(named))
     sort, is_descending = (query.sort or "").removeprefix("-"), (query.sort or "").startswith("-")
     if sort:
         sort = _columns_of(sort, schema.names, output.columns)[0]
     prefix = output.columns.prefix
-    usual = (PLACE, *_SHOWN, *(prefix + name for name in _LABELS), output.columns.text)
-    shown = columns or (schema.names if every_column else [name for name in usual if name in schema.names])
+    usual = (PLACE, *_SHOWN, *(prefix + name for name in _LABELS), OMITTED_FACTS, output.columns.text)
+    shown = columns or (schema.names if every_column else [name for name in usual if name in known])
+    worded = omitted_facts if OMITTED_FACTS in shown else None
+    needed = [name for name in shown if name in schema.names] + (worded.needed if worded is not None else [])
     settings: dict[str, str | bool | int | float | list[str]] = {
         "enable_external_access": False,
         "python_enable_replacements": False,
@@ -63,8 +71,9 @@ def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) ->
                 rows = rows.order(f"{_quoted(sort)} {'DESC' if is_descending else 'ASC'} NULLS LAST")
             if query.limit is not None:
                 rows = rows.limit(query.limit)
-            projected = [*map(_quoted, shown), *(() if columns or every_column else _worst(output))]
-            yield from rows.project(", ".join(projected)).to_arrow_reader(_BATCH)
+            projected = [*map(_quoted, dict.fromkeys(needed)), *(() if columns or every_column else _worst(output))]
+            for batch in rows.project(", ".join(projected)).to_arrow_reader(_BATCH):
+                yield batch if worded is None else _with_words(batch, shown, worded)
         except duckdb.Error as e:
             reason = str(e).split("\n", 1)[0]
             advice = "; write CAST(column AS DOUBLE) for a column of text" if "VARCHAR" in reason else ""
@@ -99,6 +108,14 @@ def _batches(output: Output, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield from (
             pa.table([columns.get(name, nothing) for name in schema.names], schema.names).cast(schema).to_batches()
         )
+
+
+def _with_words(batch: pa.RecordBatch, shown: Sequence[str], omitted_facts: OmittedFacts) -> pa.RecordBatch:
+    """The columns that are shown, the omitted facts in words among them, and the worst sentence where there is one."""
+    table = pa.Table.from_batches([batch])
+    names = [*shown, *(name for name in batch.schema.names if name == WORST and name not in shown)]
+    arrays = [omitted_facts.worded(table) if name == OMITTED_FACTS else batch.column(name) for name in names]
+    return pa.RecordBatch.from_arrays(arrays, names)
 
 
 def _conditions(query: RowQuery, prefix: str, names: Sequence[str]) -> Iterator[str]:

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, UsageError, install_hint
-from ..metric import ColumnNames
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, numbers
 from ..scoring.outputs import Output
@@ -22,13 +21,14 @@ from .against import AgainstBlock, compare_metrics
 from .calibration import CalibrationBlock, Ranking, calibration, ranking
 from .gold import SLOT_COUNTS, Scored, fact_columns, find_gold, find_inputs, load, predicted
 from .label_figures import Blocks, Indices, Labels, Mask
+from .omission_kinds import COLUMNS, KindFigures, kind_figures
 from .ratings import ALL, CorrelationLine, MetricLine, Ratings, base_column, known_metrics, rating_columns
 
 MAX_GROUPS = 1000
 MAX_INTERVALS = 100  # with more groups than this, the groups have no intervals
 SUSPECT = "gold_suspect"
 _NO_CORRELATION = CorrelationLine(metric=None, human=None, level=None, n=0, pearson=None, spearman=None, kendall=None)
-_OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note", "row_key")
+_OUTPUT = ("fine", "rough", "confidence", *COLUMNS, "fact_entailment", "text_entailment", "error", "note", "row_key")
 
 
 class LabelReport(Blocks):
@@ -41,7 +41,8 @@ class LabelReport(Blocks):
     ``errors``: ``n`` rows, and their number by kind. ``gold``: the columns that FINE and ROUGH gold labels come from.
     ``unlabelled``: rows that a baseline of scores gave no label. ``strawmen``: trivial predictions. ``by``: the figures
     of the rows with each value of a column. ``correlation``: of the first metric with the first rating. ``metrics``:
-    with ``--metric all``; ``calibration``: with ``--calibration``; ``against``: with ``--against``.
+    with ``--metric all``; ``calibration``: with ``--calibration``; ``against``: with ``--against``. ``omissions``:
+    facts said wrongly and left out, where the run and counts of slots tell them apart.
     """
 
     schema: int
@@ -63,6 +64,7 @@ class LabelReport(Blocks):
     metrics: NotRequired[list[MetricLine]]
     calibration: NotRequired[CalibrationBlock]
     against: NotRequired[AgainstBlock]
+    omissions: NotRequired[dict[str, KindFigures]]
 
 
 def evaluate(
@@ -111,7 +113,7 @@ class _Evaluation:
         if ALL in options.metrics:
             self.table = list(dict.fromkeys([*known_metrics(names, self.prefix), *given]))
         ratings = rating_columns(names, options.human)
-        scored = load(output, [*self._wanted(names, columns), *ratings])
+        scored = load(output, [*self._wanted(names, fact_columns(columns)), *ratings])
         self._tell(scored)
         self.scored = scored = _without(scored, options)
         self.rows = len(scored.table)
@@ -125,11 +127,11 @@ class _Evaluation:
         self.ratings = Ratings(scored, self.prefix, ratings, options.system, self.inputs.codes, self.resamples)
         self.labels, self.unlabelled = self._labels()
 
-    def _wanted(self, names: Sequence[str], columns: ColumnNames) -> Iterator[str]:
+    def _wanted(self, names: Sequence[str], facts: Sequence[str]) -> Iterator[str]:
         """The columns to read, if they exist: of facts, of gold, of scores, and those of the options."""
         options = self.options
         yield from (name for name in names if name.startswith("gold_"))
-        yield from (*fact_columns(columns), *SLOT_COUNTS, SUSPECT, *(self.prefix + name for name in _OUTPUT))
+        yield from (*facts, *SLOT_COUNTS, SUSPECT, *(self.prefix + name for name in _OUTPUT))
         for name in (*self.metrics, *self.table):
             yield from (name, base_column(name), self.prefix + base_column(name))
         given = (options.gold_fine, options.gold_rough, options.system, options.inputs, *options.by)
@@ -171,6 +173,8 @@ class _Evaluation:
             "correlation": lines[0] if lines else _NO_CORRELATION,
             "correlations": lines,
         }
+        if (omissions := kind_figures(self.scored, self.prefix)) is not None:
+            result["omissions"] = omissions
         if self.labels is not None:
             self._add_extras(result, self.labels)
         if self.table:

@@ -33,6 +33,7 @@ OUTPUT = pa.schema(
         ("rough", _LABEL),
         ("confidence", pa.float32()),
         ("omitted", pa.list_(pa.int32())),
+        ("contradicted", pa.list_(pa.int32())),
         ("fact_entailment", pa.list_(pa.float32())),
         ("text_entailment", pa.float32()),
         ("all_facts_entailment", pa.float32()),

@@ -4,6 +4,9 @@ The omission side of a row fails if any of its omission checks fails (or the thi
 its hallucination side if the hallucination check fails. The confidence is the smallest entailment probability of all
 checks of the row; under the protocol ``factspotter`` it is their mean. It is 1 where nothing is asked.
 
+A fact that is omitted is *contradicted* where the probability of contradiction of its check is at least the bundle's
+threshold: the text says it wrongly, and otherwise leaves it out. No label depends on that.
+
 Checks of sentences (:mod:`scorer.metric.sentences`) decide where the whole text does not fit the model: they replace
 its hallucination check, and all must pass. Of a text that fits, the worst of several sentences counts as much as the
 whole text, where a run asks for that: the hallucination side fails unless the mean of their margins is positive.
@@ -20,7 +23,7 @@ import pyarrow as pa
 from ..status import SCORED, STATUS_NAMES
 from . import FINE
 from .checks import ALL_FACTS, HALLUCINATION, OMISSION, SENTENCE, Checks
-from .facts import Rows
+from .facts import FactTable, Rows
 
 ROUGH = ("OK", "not_OK")
 EMPTY_TEXT = "empty_text"
@@ -99,6 +102,7 @@ def decide(
     mean: bool = False,
     worst_sentence: bool = False,
     threshold: float = 0.5,
+    contradiction: float | None = None,
 ) -> Verdicts:
     """Judge every row of a window.
 
@@ -109,22 +113,17 @@ def decide(
         unknown: bool, *Shape:* (checks,), checks with characters that the tokenizer does not know.
         omission_side: whether the run checks it. mean: whether the confidence is a mean instead of the smallest.
         worst_sentence: whether the worst of several sentences counts as much as the whole text.
-        threshold: as :func:`passes` takes it.
+        threshold: as :func:`passes` takes it. contradiction: the least probability at which a text contradicts a fact
+            that it omits; ``None`` where it is not known.
     """
     n = len(rows)
     scored = status == SCORED
     entailment = np.where(scored, probabilities[:, ENTAILMENT], np.float32(np.nan)).astype(np.float32)
     failed = scored & ~passes(probabilities, threshold)
 
-    # The check of a sentence counts only where it replaces the check of the whole text.
     in_sentence = checks.kind == SENTENCE
-    sentences = checks.sentences
-    by_sentences = in_sentence & sentences.decides[checks.row] if sentences is not None else in_sentence
+    by_sentences = _deciding_sentences(checks)
     counts = ~in_sentence | by_sentences
-
-    text_entailment, all_facts_entailment = np.full((2, n), np.nan, np.float32)
-    for kind, of_rows in ((HALLUCINATION, text_entailment), (ALL_FACTS, all_facts_entailment)):
-        of_rows[checks.row[checks.kind == kind]] = entailment[checks.kind == kind]
     about_text = (checks.kind == HALLUCINATION) | by_sentences
     omission, hallucination = (
         np.bincount(checks.row[fails], minlength=n) > 0
@@ -147,20 +146,45 @@ def decide(
     fine[broken], confidence[broken] = -1, np.nan
 
     notes = _notes(checks, truncated, unknown)
-    unchecked = np.bincount(checks.row[~scored & (checks.kind == OMISSION)], minlength=n) > 0
-    unchecked[list(rows.errors)] = True
-    known = ~unchecked if omission_side else checks.blank
+    known = _known_omissions(rows, checks, scored) if omission_side else checks.blank
     columns = {  # from_pandas: NaN is null
         "fine": _labels(fine, FINE),
         "rough": _labels(np.minimum(fine, 1), ROUGH),
         "confidence": pa.array(confidence, from_pandas=True),
-        **_fact_columns(rows, checks, entailment, failed, known),
-        "text_entailment": pa.array(text_entailment, from_pandas=True),
-        "all_facts_entailment": pa.array(all_facts_entailment, from_pandas=True),
+        **_fact_columns(rows, checks, entailment, failed, _contradicts(failed, probabilities, contradiction), known),
+        "text_entailment": _of_rows(checks, entailment, HALLUCINATION, n),
+        "all_facts_entailment": _of_rows(checks, entailment, ALL_FACTS, n),
         "error": _sparse(errors, n),
         "note": _sparse(notes, n),
     }
     return Verdicts(columns, entailment[in_sentence], errors, notes)
+
+
+def _deciding_sentences(checks: Checks) -> npt.NDArray[np.bool_]:
+    """Checks of sentences that count, since they replace that of the whole text. bool, *Shape:* (checks,)."""
+    in_sentence, sentences = checks.kind == SENTENCE, checks.sentences
+    return in_sentence & sentences.decides[checks.row] if sentences is not None else in_sentence
+
+
+def _of_rows(checks: Checks, entailment: npt.NDArray[np.float32], kind: int, rows: int) -> pa.Array:
+    """P(entailment) of the check of a kind of each row, null without one. float32, *Shape:* (rows,)."""
+    values = np.full(rows, np.nan, np.float32)
+    values[checks.row[checks.kind == kind]] = entailment[checks.kind == kind]
+    return pa.array(values, from_pandas=True)
+
+
+def _known_omissions(rows: Rows, checks: Checks, scored: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Rows whose omission checks all have a result. bool, *Shape:* (rows,)."""
+    unchecked = np.bincount(checks.row[~scored & (checks.kind == OMISSION)], minlength=len(rows)) > 0
+    unchecked[list(rows.errors)] = True
+    return ~unchecked
+
+
+def _contradicts(
+    failed: npt.NDArray[np.bool_], probabilities: npt.NDArray[np.float32], threshold: float | None
+) -> npt.NDArray[np.bool_] | None:
+    """Failed checks whose text says the fact wrongly. bool, *Shape:* (checks,); ``None`` without a threshold."""
+    return None if threshold is None else failed & (probabilities[:, CONTRADICTION] >= np.float32(threshold))
 
 
 def _fact_columns(
@@ -168,23 +192,36 @@ def _fact_columns(
     checks: Checks,
     entailment: npt.NDArray[np.float32],
     failed: npt.NDArray[np.bool_],
+    contradicts: npt.NDArray[np.bool_] | None,
     known: npt.NDArray[np.bool_],
 ) -> dict[str, pa.Array]:
-    """The columns of single facts. ``known``: bool, *Shape:* (rows,), rows whose omissions are known."""
+    """The columns of single facts. ``contradicts``: bool, *Shape:* (checks,), failed checks whose text says the fact
+    wrongly, ``None`` where that is not known; ``known``: bool, *Shape:* (rows,), rows whose omissions are known."""
     triples, about_fact = rows.triples, checks.kind == OMISSION
     omitted = np.repeat(checks.blank, triples.lengths) & (True if rows.used is None else rows.used)
     omitted[checks.fact[about_fact & failed]] = True
     values = np.full(len(omitted), np.nan, np.float32)
     values[checks.fact[about_fact]] = entailment[about_fact]
-    offsets, lengths = triples.of_rows.offsets, triples.of_rows.lengths
-    omitted, values = triples.spread(omitted), triples.spread(values)
-    positions = (np.arange(len(omitted)) - np.repeat(offsets[:-1], lengths))[omitted].astype(np.int32)
-    omitted_before = np.concatenate([[0], np.cumsum(omitted)])[offsets]
+    contradicted = np.zeros(len(omitted), bool)
+    if contradicts is not None:
+        contradicted[checks.fact[about_fact & contradicts]] = True
     checked = np.bincount(checks.row[about_fact], minlength=len(rows)) > 0
     return {
-        "omitted": to_lists(pa.array(positions), omitted_before, known),
-        "fact_entailment": to_lists(pa.array(values, from_pandas=True), offsets, checked),
+        "omitted": _positions(triples, omitted, known),
+        "contradicted": _positions(
+            triples, contradicted, known if contradicts is not None else np.zeros(len(rows), bool)
+        ),
+        "fact_entailment": to_lists(
+            pa.array(triples.spread(values), from_pandas=True), triples.of_rows.offsets, checked
+        ),
     }
+
+
+def _positions(facts: FactTable, marked: npt.NDArray[np.bool_], valid: npt.NDArray[np.bool_]) -> pa.Array:
+    """The positions of marked facts in each row. ``marked``: bool, *Shape:* (facts,); ``valid``: as of lists."""
+    marked, offsets, lengths = facts.spread(marked), facts.of_rows.offsets, facts.of_rows.lengths
+    positions = (np.arange(len(marked)) - np.repeat(offsets[:-1], lengths))[marked].astype(np.int32)
+    return to_lists(pa.array(positions), np.concatenate([[0], np.cumsum(marked)])[offsets], valid)
 
 
 def _sparse(values: dict[int, str], n: int) -> pa.Array:

@@ -22,9 +22,10 @@ from ..storage.location import named
 from ..storage.plan import Budgets, Plan
 
 STORED = (
-    "fine", "rough", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note",
+    "fine", "rough", "confidence", "omitted", "contradicted", "fact_entailment", "text_entailment", "error", "note",
 )  # fmt: skip
 """Output columns of a stored row that are shown."""
+_COMPARED = ("fine", "omitted", "contradicted")
 ROUNDING = 1e-6
 """Probabilities are stored as float32."""
 
@@ -155,7 +156,7 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
         within_bound=None if difference is None or allowed is None else difference <= allowed + ROUNDING,
         same_labels=None
         if recomputed is None
-        else (stored.get("fine"), stored.get("omitted")) == (recomputed.fine, recomputed.omitted),
+        else all(stored[name] == getattr(recomputed, name) for name in _COMPARED if name in stored),
         stored_signature=signature.line,
         signature=scorer.signature,
     )

@@ -58,7 +58,11 @@ class OpenScorer:
         if settings.sentences:
             premise, hypothesis = (partial(engine.lengths, hypothesis=is_second) for is_second in (False, True))
             side = SentenceSide(split_text, engine.room, premise, hypothesis, truncate)
-        self.pipeline = Pipeline(engine, templates, options, settings.columns, side)
+        contradiction = bundle.contradiction
+        if contradiction is None and options.sides != "hallucination":
+            log(f"the column contradicted is null: the bundle {bundle.name} has no threshold of contradictions")
+        threshold = None if contradiction is None else contradiction.threshold
+        self.pipeline = Pipeline(engine, templates, options, settings.columns, side, threshold)
         self.full_signature = signature_of(engine, templates, options, truncate=truncate)
 
     @property

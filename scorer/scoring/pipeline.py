@@ -155,15 +155,16 @@ class Judged:
 
 @dataclass
 class Pipeline:
-    """Templates, options and a model, put together. ``sentences``: what checking every sentence needs. ``seconds``:
-    busy time of each stage; stages overlap. ``computing``: the window that the model computes now, and its work, for
-    progress."""
+    """Templates, options and a model, put together. ``sentences``: what checking every sentence needs.
+    ``contradiction``: as :func:`.decide` takes it. ``seconds``: busy time of each stage; stages overlap. ``computing``:
+    the window that the model computes now, and its work, for progress."""
 
     model: Model
     templates: Templates = field(default_factory=Templates)
     options: Options = field(default_factory=Options)
     names: ColumnNames = field(default_factory=ColumnNames)
     sentences: SentenceSide | None = None
+    contradiction: float | None = None
     seconds: dict[str, float] = field(default_factory=lambda: {"read": 0.0, "prepare": 0.0, "infer": 0.0, "judge": 0.0})
     computing: tuple[Window, EncodedPairs] | None = None
 
@@ -210,6 +211,7 @@ class Pipeline:
             mean=self.options.protocol == "factspotter",
             worst_sentence=self.options.worst_sentence,
             threshold=answers.threshold,
+            contradiction=self.contradiction,
         )
         return Judged(prepared, verdicts)
 

@@ -67,24 +67,31 @@ class Verdict:
     checks: list[CheckResult]
     sentences: list[SentenceEntailment] | None = None
     said_together: list[list[int]] = field(default_factory=list)
+    contradicted: list[int] | None = None
 
     def __repr__(self) -> str:
         """The label in one line; the texts are in the fields."""
         found = f"error {self.error}" if self.error else f"{self.fine}, confidence {_decimals(self.confidence)}"
         omitted = f", omitted {self.omitted} of {len(self.facts)} facts" if self.omitted else ""
+        omitted += f", contradicted {self.contradicted}" if self.contradicted else ""
         return f"<Verdict {found}{omitted}{f', note {self.note}' if self.note else ''}>"
 
     def _repr_html_(self) -> str:
         """The label, and the facts with P(entailment) of each, for notebooks; text is escaped."""
-        omitted, entailment = self.omitted or (), self.fact_entailment or [None] * len(self.facts)
+        entailment = self.fact_entailment or [None] * len(self.facts)
         rows = "".join(
-            f"<tr><td>{_html(self.facts[i])}</td><td>{_decimals(entailment[i])}</td>"
-            f"<td>{'omitted' if i in omitted else ''}</td></tr>"
+            f"<tr><td>{_html(self.facts[i])}</td><td>{_decimals(entailment[i])}</td><td>{self.mark(i)}</td></tr>"
             for i, *_ in self.asked_facts()
         )
         text = "" if self.text_entailment is None else f"<p>all facts → text: {_decimals(self.text_entailment)}</p>"
         head = "<tr><th>fact</th><th>text → fact</th><th></th></tr>"
         return f"<p><b>{_html(repr(self)[9:-1])}</b></p><table>{head}{rows}</table>{text}"
+
+    def mark(self, position: int) -> str:
+        """Whether the text says a fact: ``contradicted``, ``omitted``, or empty where it does or was not asked."""
+        if position in (self.contradicted or ()):
+            return "contradicted"
+        return "omitted" if position in (self.omitted or ()) else ""
 
     def asked_facts(self) -> list[list[int]]:
         """The positions of facts that are asked about together, in order: mostly of one fact."""

@@ -99,7 +99,8 @@ def test_new_rows_are_neither_reused_nor_in_the_baseline(tmp_path: Path) -> None
     assert audit(out).groups[0].new["rows"] == 17
     document = audit(out, AuditOptions(baseline=baseline, history=tmp_path / "h.parquet"))
     assert document.groups[0].new == {
-        "rows": 7, "not_ok_rate": 3, "omission_rate": 3, "hallucination_rate": 0, "error_rate": 0, "empty_rate": 0
+        "rows": 7, "not_ok_rate": 3, "omission_rate": 3, "contradicted_rate": 0, "hallucination_rate": 0,
+        "error_rate": 0, "empty_rate": 0,
     }  # fmt: skip
     assert document.history[0].new == document.groups[0].new
     # A history of an earlier version has no such columns.

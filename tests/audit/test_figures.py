@@ -30,10 +30,11 @@ from tests.conftest import ROOT
 from tests.scored_outputs import finish
 
 PREDICATES = ("food", "area", "near", "price range")
+OTHERS = ("rates", "predicates", "left_out")
 
 
 def made(rng: np.random.Generator, n: int) -> list[Row]:
-    rows = []
+    rows: list[Row] = []
     for i in range(n):
         facts = [(str(rng.choice(PREDICATES)), float(rng.beta(3, 0.5))) for _ in range(rng.integers(1, 12))]
         text = ["", "   "][i % 2] if i % 17 == 0 else None if i % 29 == 0 else "word " * int(rng.integers(1, 300))
@@ -46,12 +47,13 @@ def made(rng: np.random.Generator, n: int) -> list[Row]:
 def naive(lines: list[dict[str, Any]]) -> dict[str, Any]:
     """Figures of rows, read as Python objects."""
     labels = [line["fine"] or "" for line in lines]
-    predicates: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    predicates: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for line in lines:
         for position, fact in enumerate(line["triples"] if line["fact_entailment"] is not None else ()):
             one = predicates[fact["predicate"] if isinstance(fact, dict) else fact.split(" | ")[1]]
             one[0] += 1
             one[1] += position in line["omitted"]
+            one[2] += position in line["contradicted"]
     return {
         "rows": len(lines),
         "fine": {name: labels.count(name) for name in FINE},
@@ -61,29 +63,44 @@ def naive(lines: list[dict[str, Any]]) -> dict[str, Any]:
         "rates": {
             "not_ok_rate": len(lines) - labels.count("OK"),
             "omission_rate": sum("omission" in label for label in labels),
+            "contradicted_rate": sum(bool(line["contradicted"]) for line in lines if line["fine"]),
             "hallucination_rate": sum("hallucination" in label for label in labels),
             "error_rate": labels.count(""),
             "empty_rate": sum(line["note"] == "empty_text" for line in lines),
         },
+        "left_out": sum(len(line["omitted"] or ()) > len(line["contradicted"] or ()) for line in lines if line["fine"]),
         "predicates": dict(predicates),
     }
 
 
+def with_contradictions(rows: pa.Table, below: float) -> pa.Table:
+    """Rows whose omitted facts of such a probability are contradicted; null where omissions are."""
+    found = [
+        None if omitted is None else [i for i in omitted if entailment is not None and entailment[i] < below]
+        for omitted, entailment in zip(rows["omitted"].to_pylist(), rows["fact_entailment"].to_pylist(), strict=True)
+    ]
+    place = rows.schema.get_field_index("contradicted")
+    return rows.set_column(place, "contradicted", pa.array(found, pa.list_(pa.int32())))
+
+
 @pytest.mark.parametrize("kind", ["struct", "strings"])
 def test_every_figure_of_every_group(tmp_path: Path, kind: str) -> None:
-    out = night(tmp_path / "out", made(np.random.default_rng(5), 310), shards=3, triples=kind)
+    rows = with_contradictions(made_table(made(np.random.default_rng(5), 310), kind), 0.2)
+    out = finish(tmp_path / "out", {f"part-{i}.parquet": rows.slice(i * 110, 110) for i in range(3)})
     document = audit(out, AuditOptions(by=(("system",), ("k", "seen"))))
     assert len(document.groups) == 1 + 3 + 4  # k and seen go together: i % 4 says i % 2
     lines = [line for path in sorted(out.glob("*.parquet")) for line in pq.read_table(path).to_pylist()]
     for figures in document.groups:
         mine = [line for line in lines if all(str(line[c]).lower() == v for c, v in figures.group.items())]
         right = naive(mine)
-        assert {key: getattr(figures, key) for key in right if key not in ("rates", "predicates")} == {
-            key: value for key, value in right.items() if key not in ("rates", "predicates")
+        assert {key: getattr(figures, key) for key in right if key not in OTHERS} == {
+            key: value for key, value in right.items() if key not in OTHERS
         }
+        assert (figures.left_out.count, figures.left_out.n) == (right["left_out"], len(mine))
         assert {name: rate.count for name, rate in figures.rates.items()} == right["rates"]
         assert {rate.n for rate in figures.rates.values()} == {len(mine)}
-        assert {p.predicate: [p.omission.n, p.omission.count] for p in figures.predicates} == right["predicates"]
+        counts = {p.predicate: [p.omission.n, p.omission.count, p.contradicted.count] for p in figures.predicates}
+        assert counts == right["predicates"]
         confidences = [line["confidence"] for line in mine if line["fine"]]
         assert (figures.confidence.n, figures.confidence.mean) == (
             len(confidences), pytest.approx(np.mean(confidences))

@@ -13,7 +13,9 @@ import pytest
 
 from scorer import Scorer
 from scorer.metric.columns import OUTPUT
+from scorer.metric.templates import Templates
 from tests.run.calls import run, scorer
+from tests.scored_outputs import SIGNATURE, finish
 
 TEMPLATES = {
     "referee": "<object> was the referee of <subject>.",
@@ -149,3 +151,17 @@ def test_people_are_shown_a_sentence_once(data: Path, out: Path) -> None:
         row["text"]: row["facts"] for row in csv.DictReader(io.StringIO((data / "items.csv").read_text("utf-8-sig")))
     }
     assert facts["A won 2-0."] == f"{BEAT}\n{SINGLE[1]}" and facts["1-1"].startswith("\n".join(SINGLE))
+
+
+def test_show_words_omitted_facts_once_and_says_which_are_contradicted(data: Path, out: Path, tmp_path: Path) -> None:
+    rows = pq.read_table(out / "in.parquet")
+    for name, lists in (("omitted", [[0, 1, 2, 3, 4], [1], None, []]), ("contradicted", [[0, 2, 3, 4], [], None, []])):
+        rows = rows.set_column(rows.schema.get_field_index(name), name, pa.array(lists, pa.list_(pa.int32())))
+    sha = Templates.load(data / "t.json").sha256
+    signature = SIGNATURE.replace("templates:none", f"templates:{sha[:12]}")
+    finish(tmp_path / "out", {"in.parquet": rows}, signature=signature, settings={"templates": str(data / "t.json")})
+    query = ["--columns", "row,omitted_facts", "--jsonl"]
+    shown = [json.loads(line) for line in scorer("show", tmp_path / "out", *query).stdout.splitlines()]
+    assert [one["omitted_facts"] for one in shown] == [f"{BEAT} (contradicted); {SINGLE[1]}", SINGLE[1], None, None]
+    assert "(contradicted)" in scorer("show", tmp_path / "out").stdout
+    assert "omitted_facts" not in json.loads(scorer("show", tmp_path / "out", "--jsonl").stdout.splitlines()[0])

@@ -20,7 +20,7 @@ from jinja2.lexer import Token, TokenStream
 from markupsafe import Markup
 from rich.cells import cell_len, set_cell_size
 
-from ..document import RATES, Document, FactShown, GroupFigures, WorseRow, WorstRow, describe
+from ..document import RATES, Document, FactShown, GroupFigures, Rate, WorseRow, WorstRow, describe
 from ..gates import format_figure
 from . import text
 from .exports import junit, metrics
@@ -34,7 +34,9 @@ FOLD = 5
 """Entries of a list of the page before the others are folded."""
 MOST_LINES = 60
 """The summary has fewer lines."""
-MEASURES: Final = dict(zip(RATES, ("Not OK", "Omission", "Hallucination", "Errors", "Empty texts"), strict=True))
+MEASURES: Final = dict(
+    zip(RATES, ("Not OK", "Omission", "Said wrongly", "Hallucination", "Errors", "Empty texts"), strict=True)
+)
 STATUSES: Final = {"fail": "failed", "warn": "warning", "pass": "passed", "silent": "silent"}
 TITLES: Final = {"pass": "Passed", "warn": "Passed with warnings", "fail": "Failed"}
 TAGS: Final = {"omission": "omission", "hallucination": "hallucination", "omission+hallucination": "both"}
@@ -94,14 +96,15 @@ def _summary(kind: str, document: Document, most: Mapping[str, int]) -> str:
 def _table(kind: str, groups: Sequence[GroupFigures]) -> Markup:
     """A line for each group, its columns under one another."""
     escape = ESCAPES[kind]
-    lines = [["", "rows", "not OK", "95% interval", "omission", "hallucination", "error", "since baseline"]]
+    kinds = error_kinds(groups[0])
+    lines = [["", "rows", "not OK", "95% interval", *kinds, "error", "since baseline"]]
     for group in groups:
         change = group.change.rates["not_ok_rate"] if group.change is not None else None
-        not_ok, omission, hallucination, error, _ = group.rates.values()
+        not_ok, shares = group.rates["not_ok_rate"], [*error_kinds(group).values(), group.rates["error_rate"]]
         since = format_figure("not_ok_rate", change.difference, signed=True) if change is not None else "-"
         lines.append([
             escape(describe(group.group)), text.count(group.rows), text.percent(not_ok.value),
-            text.span(not_ok.low, not_ok.high), *(text.percent(one.value) for one in (omission, hallucination, error)),
+            text.span(not_ok.low, not_ok.high), *(text.percent(one.value) for one in shares),
             since + (" (significant)" if change is not None and change.significant else ""),
         ])  # fmt: skip
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
@@ -110,6 +113,21 @@ def _table(kind: str, groups: Sequence[GroupFigures]) -> Markup:
         return Markup("\n".join("  ".join(line).rstrip() for line in padded))
     padded.insert(1, ["-" * max(width, 3) for width in widths])
     return Markup("\n".join(f"| {' | '.join(line)} |" for line in padded))
+
+
+def error_kinds(group: GroupFigures) -> dict[str, Rate]:
+    """The rates of the kinds of errors, by what they are called: whether omitted facts are left out or said wrongly
+    where that is known. A row may have several."""
+    rates = group.rates
+    if group.left_out is None:
+        return {"omission": rates["omission_rate"], "hallucination": rates["hallucination_rate"]}
+    wrong, added = rates["contradicted_rate"], rates["hallucination_rate"]
+    return {"left out": group.left_out, "said wrongly": wrong, "added": added}
+
+
+def shown_rates(group: GroupFigures) -> list[str]:
+    """The rates that a table of groups has: without that of contradicted facts where it is not known."""
+    return [name for name in RATES if name != "contradicted_rate" or group.left_out is not None]
 
 
 class Audit:
@@ -169,6 +187,8 @@ def environment(kind: str) -> Environment:
         triple,
         content_security_policy,
         read_asset,
+        error_kinds,
+        shown_rates,
     )
     made.filters |= {one.__name__: one for one in (*text.FILTERS, across, nice_top, truncate_date)} | {"raw": Markup}
     made.globals |= {one.__name__: one for one in functions}

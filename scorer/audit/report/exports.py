@@ -69,6 +69,9 @@ def metrics(document: Document) -> str:
         for name, group in named
         for rate in RATES
     ]
+    rates += [
+        (name | {"rate": "left_out"}, group.left_out.value) for name, group in named if group.left_out is not None
+    ]
     results = [gate.status for gate in document.gates]
     gates = [({"result": status}, results.count(status)) for status in ("pass", "warn", "fail", "silent")]
     moved, changes, worse = {}, document.baseline_changes, document.worse

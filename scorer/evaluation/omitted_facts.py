@@ -1,0 +1,71 @@
+"""The facts that texts omit, in words, for rows of an output: a sentence that says several facts once, and whether the
+text says them wrongly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import ColumnError
+from ..metric.facts import from_arrow
+from ..metric.inputs import SELECTED, FactForm, find_facts, holders_of, read_facts, read_selections
+from ..metric.joining import join
+from ..metric.templates import Templates
+from ..scoring.outputs import Output
+
+SEPARATOR = "; "
+
+
+@dataclass(frozen=True)
+class OmittedFacts:
+    """Words the omitted facts of rows. ``facts``: the column that has the facts, and its form."""
+
+    output: Output
+    facts: tuple[str, FactForm]
+    templates: Templates
+
+    @classmethod
+    def of(cls, output: Output) -> OmittedFacts | None:
+        """``None`` where the output has not kept the facts, or has no omissions."""
+        try:
+            facts = find_facts(output.schema, output.columns)
+        except ColumnError:
+            return None
+        if facts[1] == "document" or output.columns.prefix + "omitted" not in output.names:
+            return None
+        found = output.find_templates()
+        return cls(output, facts, found[0] if found is not None else Templates())
+
+    @property
+    def needed(self) -> list[str]:
+        """The columns that it reads, as far as an output has them."""
+        output, prefix = self.output, self.output.columns.prefix
+        names = [prefix + "omitted", prefix + "contradicted", SELECTED, output.marks]
+        for name in (self.facts[0], output.columns.subject or ""):
+            names += holders_of(output.schema, name)
+        return [name for name in dict.fromkeys(names) if name in output.names]
+
+    def worded(self, table: pa.Table) -> pa.Array:
+        """The omitted facts of each row, null where there are none. string, *Shape:* (rows,)."""
+        prefix = self.output.columns.prefix
+        parsed = read_facts(self.output.with_marks(table), *self.facts, self.output.columns.subject)
+        rows = from_arrow(parsed, pa.nulls(len(table), pa.string()), read_selections(table))
+        asked = join(rows, self.templates, self.output.optional).triples
+        words = [self.templates.fill(triple).text for triple in asked.distinct]
+        said_at = asked.spread(np.arange(len(asked.ids))).tolist()
+        omitted, wrong = (_lists(table, prefix + name) for name in ("omitted", "contradicted"))
+        found: list[str | None] = []
+        for (first, after), places, said_wrongly in zip(pairwise(parsed.offsets.tolist()), omitted, wrong, strict=True):
+            own = said_at[first:after]
+            marks = {own[i]: i in (said_wrongly or ()) for i in places or () if 0 <= i < len(own)}
+            facts = [words[asked.ids[at]] + (" (contradicted)" if is_wrong else "") for at, is_wrong in marks.items()]
+            found.append(SEPARATOR.join(facts) or None)
+        return pa.array(found, pa.string())
+
+
+def _lists(table: pa.Table, name: str) -> list[Any]:
+    return table[name].to_pylist() if name in table.schema.names else [None] * len(table)
