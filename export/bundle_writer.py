@@ -104,7 +104,7 @@ def export_bundle(
         opened.tokenizer.check_pair_encoding((probe.premise, probe.hypothesis) for probe in probes)
         with _staging(out) as folder:
             spoken = opened.languages if languages is None else tuple(languages)
-            log(f"languages: {', '.join(spoken) or 'not known; texts of other languages get no note'}")
+            log(f"languages: {', '.join(spoken) or 'not known'}")
             _fill(folder, opened, probes, wanted, half_weights, templates, name, spoken, force, log)
             Bundle.load(folder)  # the scorer must accept the bundle
             _rename(folder, out)
