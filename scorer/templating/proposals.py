@@ -20,6 +20,8 @@ FEW_ROWS = 60
 """Rows that wordings are compared on."""
 WORDINGS = 3
 """Wordings of the texts that are compared for one thing."""
+LEAST_GAIN = 2
+"""Facts more that must pass before a template is proposed: one of sixty is chance."""
 OPENINGS = ("", "The result was ", "It was ")
 _CONDITIONS: dict[str, Callable[[int, int], bool]] = {">": operator.gt, "<": operator.lt, "=": operator.eq}
 
@@ -85,10 +87,12 @@ class Proposer:
     def _propose_template(self, predicate: str) -> None:
         name = split_camel_case(predicate)
         mined = words_of_one((one for of_row in self._sentences for one in of_row), predicate, WORDINGS)
-        candidates = dict.fromkeys([*mined, f"The {name} was <object>.", f"The {name} is <object>."])
+        plain_words = [f"The {name}{of} {verb} <object>." for of in (" of <subject>", "") for verb in ("was", "is")]
+        candidates = dict.fromkeys([*mined, *plain_words])
         shares = {words: self._pass_share(predicate, words) for words in candidates}
         best = max(shares, key=lambda words: shares[words])
-        if shares[best] > self._passes[predicate]:
+        facts = sum(triple.predicate == predicate for row in self._rows for triple in row.facts)
+        if (shares[best] - self._passes[predicate]) * facts >= LEAST_GAIN:
             self.content[predicate] = best
             self.notes.append(
                 f"{predicate}: {best!r} passes in {shares[best]:.0%}, without a template {self._passes[predicate]:.0%}"
