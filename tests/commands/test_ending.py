@@ -166,7 +166,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tiny: Path) -> Path:
         ),
         ("run slots.jsonl --into out --templates good.json", "pass --rescore"),
         ("run slots.jsonl --checks omissions", "'omissions' is not one of 'both', 'hallucination', 'omission'"),
-        ("run slots.jsonl --bundle FacebookAI/roberta-large-mnli", "`scorer export FacebookAI/roberta-large-mnli bundles/"),
+        (
+            "run slots.jsonl --bundle FacebookAI/roberta-large-mnli",
+            "`scorer export FacebookAI/roberta-large-mnli bundles/",
+        ),
         ("run slots.jsonl --mr-column text", "no row in the first window can be scored; nothing was written"),
         ("explain out --row slots.jsonl:0", "did you mean slots.parquet:0?"),
     ],
