@@ -13,7 +13,7 @@ _RECORDS = (
     "task_specific_params", "tf_legacy_loss", "tokenizer_class", "torch_dtype", "torchscript", "transformers.js_config",
     "transformers_version", "use_bfloat16",
 )  # fmt: skip
-"""What a checkpoint is called, how it was made and stored, what its labels are (:mod:`export.labels` reads them)."""
+"""Keys for the name of a checkpoint, how it was made and stored, and its labels (:mod:`export.labels` reads them)."""
 _TRAINING = (
     "attention_dropout", "attention_probs_dropout_prob", "classifier_dropout", "dropout", "gradient_checkpointing",
     "hidden_dropout_prob", "init_std", "initializer_factor", "initializer_range",

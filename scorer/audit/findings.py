@@ -272,7 +272,7 @@ def repeated_rows(run: ScannedRun, earlier: ScannedRun | None, grouping: Groupin
 
 
 def _without_templates(whole: GroupFigures, backoff: Rate) -> str:
-    """What to do about facts without a template; empty where most have one, or do well without."""
+    """Advice about facts without a template; empty where most have one, or do well without."""
     not_ok, most = whole.rates.get("not_ok_rate"), 2 * backoff.count > backoff.n
     if most and not_ok is not None and 2 * not_ok.count > not_ok.n:
         share = format_figure("backoff_rate", backoff.count / backoff.n)

@@ -264,7 +264,7 @@ def judge(rule: Rule, group: GroupFigures, sides: Sides, nightly: NightlyCounts 
 
 
 def _value(rule: Rule, found: _Figure) -> float | None:
-    """What the thresholds apply to."""
+    """The value that the thresholds apply to."""
     if found.difference is not None:
         return found.difference
     if not rule.is_difference:

@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 def answer(
     rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures], findings: Sequence[Finding]
 ) -> Answer | None:
-    """What an audit without gates says first: since a baseline, what got worse; without one, which group is best.
+    """The first line of an audit without gates: since a baseline, what got worse; without one, which group is best.
     ``groups``: of the grouping, by code."""
     if any(one.change is not None for one in groups):
         worse = next((one for one in findings if one.kind == "changed"), None)

@@ -20,7 +20,7 @@ TITLES = {
     CONTRADICTED: "contradicted",
     RATES[2]: "hallucination",
 }
-"""What each rate counts, in the order in which rates are shown."""
+"""The errors that each rate counts, in the order in which rates are shown."""
 MARK = "*"
 
 

@@ -206,7 +206,7 @@ class Systems:
         return true_difference(*classes, predicted)
 
     def _classes(self, rows: Indices, name: str, hits: Mask | None = None) -> list[LabelledClass]:
-        """What the human labels of some rows say of each label of the metric. ``hits``: other rows that count."""
+        """Counts of the human labels of some rows, by label of the metric. ``hits``: other rows that count."""
         hits = counted(name, self.human) if hits is None else hits
         found = []
         for code, label in self.output.classes.items():

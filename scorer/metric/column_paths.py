@@ -61,7 +61,7 @@ def find(source: pa.Table | pa.Schema, name: str) -> NamedValues | None:
 
 
 def _follow(values: pa.Array, steps: tuple[str, ...]) -> tuple[pa.Array, Set[int]] | None:
-    """What steps lead to in structs and lists, and from a text on in JSON; a null one has null parts."""
+    """The values that steps lead to in structs and lists, and from a text on in JSON; a null one has null parts."""
     while steps and (types.is_struct(values.type) or is_list(values.type)):
         if types.is_struct(values.type):
             if len(values.type.get_all_field_indices(steps[0])) != 1:

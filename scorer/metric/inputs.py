@@ -340,7 +340,7 @@ def _why_missing(schema: pa.Schema, name: str) -> str:
 
 
 def _name_another(name: str, below: list[str]) -> str:
-    """What to do where a column holds something else. ``below``: the names that lead on from it."""
+    """Advice where a column holds something else. ``below``: the names that lead on from it."""
     if not below:
         return "name another"
     return f"name a part of it ({', '.join(f'{name}.{step}' for step in below[:MOST_SHOWN])}) or another"

@@ -193,7 +193,7 @@ def value_name(value: Any, write: Callable[[Any], str | None] = spell) -> str | 
 
 
 def by_value(name: str | None) -> str | None:
-    """What is equal for the names of equal values: spreadsheets and data frames turn a 7 into 7.0."""
+    """One key for the names of equal values: spreadsheets and data frames turn a 7 into 7.0."""
     whole = _WHOLE.fullmatch(name) if name is not None else None
     return name if whole is None else whole[1]
 

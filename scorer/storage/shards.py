@@ -54,7 +54,7 @@ class RefusedError(Exception):
 
 
 def other_format(start: bytes) -> str | None:
-    """What a file is that begins with these :data:`MAGIC_BYTES`, and what to do, if it is of a format not read here."""
+    """The kind of a file that begins with these :data:`MAGIC_BYTES`, and advice, if it is of a format not read here."""
     return next((what for magic, what in _OTHER_FORMATS.items() if start.startswith(magic)), None)
 
 

@@ -47,7 +47,7 @@ def parse_json(text: str) -> Any:
 
 
 def no_value(name: str) -> None:
-    """What ``NaN``, ``Infinity`` and ``-Infinity`` stand for: nothing."""
+    """``None``, which ``NaN``, ``Infinity`` and ``-Infinity`` stand for."""
 
 
 def unique_keys(pairs: list[tuple[str, Value]]) -> dict[str, Value]:

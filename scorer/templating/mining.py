@@ -59,7 +59,7 @@ def put_slots(sentence: str, values: Mapping[str, str]) -> str:
 
 
 def side_by_side(first: str, second: str, text: str) -> str | None:
-    """What a text has where it says two numbers as one thing, such as ``2-0``; ``None`` if it does not."""
+    """The words of a text that say two numbers as one thing, such as ``2-0``; ``None`` if it does not."""
     found = re.search(rf"(?<![\w.,-]){re.escape(first)}{_BETWEEN_NUMBERS}{re.escape(second)}(?![\w.,-]*[0-9])", text)
     return found[0] if found is not None else None
 

@@ -141,7 +141,7 @@ def _predicates(rows: Sequence[SampledRow], templates: Templates) -> list[Predic
 
 
 def _hints_of_failing(rows: Sequence[SampledRow], templates: Templates) -> list[str]:
-    """What to do about predicates that still fail with all that is proposed."""
+    """Advice about predicates that still fail with all that is proposed."""
     hints = []
     for one in sorted(_predicates(rows, templates), key=lambda one: one.passed):
         known = one.as_it_is + one.other_notation
