@@ -1,4 +1,4 @@
-"""Configuration keys that transformers 5 writes in another way than transformers 4, read as transformers 4 spells it."""
+"""Configuration keys that transformers 5 writes in another way, read as transformers 4 spells them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 
 from scorer.inference.bundle import Bundle
 from scorer.inference.verification import open_engine
-from scorer.run import processes
+from scorer.run import workers as run_workers
 from scorer.system import waiting
 from tests.faults import hostile_graphs as graphs
 from tests.faults.harness import Trial, assert_nothing_half, finish
@@ -88,7 +88,7 @@ def test_a_first_use_is_heard_of_and_ended_when_it_hangs(
     open_engine(Bundle.load(trial.bundle), device="cpu").close()
     assert waiting.steps - before > 1  # what a worker tells the driver by
     trial.bundle = graphs.bundle_with(trial.base / "endless", graphs.endless(always=True))
-    monkeypatch.setattr(processes, "HANG_SECONDS", 6.0)
+    monkeypatch.setattr(run_workers, "HANG_SECONDS", 6.0)
     said = trial.run("--device", "cpu", code=2)
     assert f"the worker that opened the bundle {trial.bundle} on cpu made no progress for 6 s and was killed" in said
     assert not trial.out.exists()
