@@ -42,9 +42,14 @@ def hits(codes: Codes) -> dict[str, int]:
     return {name: int(found[name].sum()) if name in found else 0 for name in RATES}
 
 
+def sample(codes: Codes, name: str) -> Sample:
+    """The rows that count for a rate; labels alone do not say which facts are contradicted."""
+    return Sample() if name == "contradicted_rate" else Sample(hits(codes)[name], len(codes))
+
+
 def sides(before: Codes, now: Codes, kept: int, name: str) -> Sides:
     """Samples of a group whose first rows are ``kept``."""
-    then, this, went, came = (Sample(hits(one)[name], len(one)) for one in (before, now, before[kept:], now[kept:]))
+    then, this, went, came = (sample(one, name) for one in (before, now, before[kept:], now[kept:]))
     return Sides(then, this, went, came, gone=went, fresh=came)
 
 
@@ -65,10 +70,10 @@ def group_figures(group: Group, parts: Sequence[tuple[Codes, Codes, int]]) -> Gr
         backoff_before=None, rates=rates, added_rates={name: added[name] for name in ADDED_RATES},
         confidence=ConfidenceChange(before=nothing, psi=None),
     )  # fmt: skip
-    counts, fresh = hits(now), np.concatenate([later[same:] for _, later, same in parts])
+    fresh = np.concatenate([later[same:] for _, later, same in parts])
     return GroupFigures(
         group=group, grouping=list(group), rows=len(now), scored=len(now), reused=0, fine={}, rough={}, errors={},
-        notes={}, rates={name: Sample(counts[name], len(now)).rate for name in RATES},
+        notes={}, rates={name: sample(now, name).rate for name in RATES},
         design_effects=dict.fromkeys(RATES, 1.0), backoff=None, confidence=nothing, predicates=[],
         predicates_left_out=0, change=change, new={ROWS: len(fresh), **hits(fresh)},
     )  # fmt: skip

@@ -36,6 +36,9 @@ def test_its_figures_are_those_of_an_audit(tmp_path: Path) -> None:
             assert (change.before, change.after, change.low, change.high) == (
                 theirs.before, theirs.after, theirs.low, theirs.high
             )  # fmt: skip
+            if name == "contradicted_rate":
+                assert change.test is theirs.test is None
+                continue
             assert (change.test.p, change.test.statistic) == (theirs.test.p, theirs.test.statistic)
         assert one.change.added_rates == other.change.added_rates
 

@@ -178,7 +178,7 @@ def test_rows_are_filtered_sorted_and_named(out: Path) -> None:
 
 def test_the_table_and_csv(out: Path) -> None:
     shown = scorer("show", out, "--not-ok", "--sort", "confidence").stdout.splitlines()
-    assert shown[0].split() == ["row", "id", "system", "fine", "confidence", "error", "note", "text"]
+    assert shown[0].split() == ["row", "id", "system", "fine", "confidence", "error", "note", "omitted_facts", "text"]
     assert shown[1].startswith("part-0.parquet:0") and len(shown) == 5
     rows = list(csv.reader(io.StringIO(scorer("show", out, "--csv", "--columns", "row,text,omitted").stdout)))
     assert rows[:2] == [["row", "text", "omitted"], ["part-0.parquet:0", "text, 0", "[0]"]] and len(rows) == 10
