@@ -21,7 +21,7 @@ FEW_ROWS = 60
 WORDINGS = 3
 """Wordings of the texts that are compared for one thing."""
 LEAST_GAIN = 2
-"""Facts more that must pass before a template is proposed: one of sixty is chance."""
+"""Facts more that must pass, or rows more that must be ``OK``, to propose a template: one of sixty is chance."""
 OPENINGS = ("", "The result was ", "It was ")
 _CONDITIONS: dict[str, Callable[[int, int], bool]] = {">": operator.gt, "<": operator.lt, "=": operator.eq}
 
@@ -75,6 +75,9 @@ class Proposer:
         self._update()
         for core in self._pairs():
             self._propose_sentence(core, self._mined(core), None)
+        self._update()
+        said = {p for template in Templates.from_dict(self.content).joint for p in template.predicates}
+        self._propose_by_rows([p for p in self._passes if p not in self.content and p not in self._worded | said])
 
     def _judge(self, content: Content) -> list[SampledRow]:
         return self._trial.judge(Templates.from_dict(content), self._reading)
@@ -85,18 +88,34 @@ class Proposer:
     # --- one predicate ---
 
     def _propose_template(self, predicate: str) -> None:
+        best, passed = self._best_words(predicate)
+        facts = sum(triple.predicate == predicate for row in self._rows for triple in row.facts)
+        if (passed - self._passes[predicate]) * facts >= LEAST_GAIN:
+            self._keep(predicate, best, f"passes in {passed:.0%}, without a template {self._passes[predicate]:.0%}")
+
+    def _propose_by_rows(self, predicates: Sequence[str]) -> None:
+        """Words of several predicates, kept together if more rows are ``OK`` with them: a text is supported better by
+        facts in words like its own, also where each of them passes hardly more often."""
+        words = {predicate: self._best_words(predicate) for predicate in predicates}
+        better = {predicate: best for predicate, (best, passed) in words.items() if passed > self._passes[predicate]}
+        before = sum(row.is_ok for row in self._rows_now())
+        gain = sum(row.is_ok for row in self._judge({**self.content, **better})) - before
+        if better and gain >= LEAST_GAIN:
+            for predicate, best in better.items():
+                self._keep(predicate, best, f"and the other words: {gain} rows more are OK of {len(self._rows)}")
+
+    def _keep(self, predicate: str, words: str, why: str) -> None:
+        self.content[predicate] = words
+        self.notes.append(f"{predicate}: {words!r} {why}")
+
+    def _best_words(self, predicate: str) -> tuple[str, float]:
+        """The words of one predicate that pass most often, and the share."""
         name = split_camel_case(predicate)
         mined = words_of_one((one for of_row in self._sentences for one in of_row), predicate, WORDINGS)
         plain_words = [f"The {name}{of} {verb} <object>." for of in (" of <subject>", "") for verb in ("was", "is")]
-        candidates = dict.fromkeys([*mined, *plain_words])
-        shares = {words: self._pass_share(predicate, words) for words in candidates}
+        shares = {words: self._pass_share(predicate, words) for words in dict.fromkeys([*mined, *plain_words])}
         best = max(shares, key=lambda words: shares[words])
-        facts = sum(triple.predicate == predicate for row in self._rows for triple in row.facts)
-        if (shares[best] - self._passes[predicate]) * facts >= LEAST_GAIN:
-            self.content[predicate] = best
-            self.notes.append(
-                f"{predicate}: {best!r} passes in {shares[best]:.0%}, without a template {self._passes[predicate]:.0%}"
-            )
+        return best, shares[best]
 
     def _pass_share(self, predicate: str, words: str) -> float:
         templates = Templates.from_dict({predicate: words})
@@ -138,10 +157,19 @@ class Proposer:
         return [core for core in cores if not set(core) <= self._worded or min(self._passes[p] for p in core) < GOOD]
 
     def _words_around(self, numbers: tuple[str, ...]) -> list[str]:
-        """Predicates of words that fail on their own, and stand in the sentence of two numbers in most rows."""
-        failing = [p for p, passed in self._passes.items() if passed < GOOD and p not in numbers]
-        words = [p for p in failing if not any(is_number(row.values.get(p, "0")) for row in self._rows)]
-        return [predicate for predicate in words if self._together([predicate, *numbers]) > OFTEN]
+        """Predicates of words that stand in the sentence of two numbers in most rows, and fail on their own or name one
+        of the numbers, as ``home`` does ``home_goals``."""
+        words = [
+            predicate
+            for predicate in self._passes
+            if predicate not in numbers and not any(is_number(row.values.get(predicate, "0")) for row in self._rows)
+        ]
+        return [
+            word
+            for word in words
+            if (self._passes[word] < GOOD or any(_names(word, number) for number in numbers))
+            and self._together([word, *numbers]) > OFTEN
+        ]
 
     def _together(self, predicates: Sequence[str]) -> float:
         """The share of rows with a sentence that has all of some predicates."""
@@ -178,9 +206,8 @@ class Proposer:
     def _sides(self, core: tuple[str, ...]) -> tuple[list[str], list[str]]:
         """Each of two numbers, and the words whose names begin like it, such as home and home goals."""
         first, second, *words = core
-        stems = {word: word.lower().split("_")[0] for word in words}
-        left = [word for word in words if first.lower().startswith(stems[word])]
-        return [first, *left], [second, *(w for w in words if w not in left and second.lower().startswith(stems[w]))]
+        left = [word for word in words if _names(word, first)]
+        return [first, *left], [second, *(word for word in words if word not in left and _names(word, second))]
 
     def _mined(self, core: tuple[str, ...], rows: Sequence[int] | None = None) -> list[str]:
         numbers = range(len(self._sentences)) if rows is None else rows
@@ -191,14 +218,16 @@ class Proposer:
         first, second = core[:2]
         values = [(row.values.get(first, ""), row.values.get(second, "")) for row in self._rows]
         wordings: list[dict[str, str]] = []
+        of_first: list[str] = []
         for sign, compare in _CONDITIONS.items():
             rows = [n for n, (a, b) in enumerate(values) if is_number(a) and is_number(b) and compare(int(a), int(b))]
             when = f"<{first}> {sign} <{second}>"
             candidates = self._mined(core, rows)
-            if sign == "<":  # who beat whom is the same in both directions
-                candidates.append(_mirrored(wordings[0]["say"], *self._sides(core)))
+            if sign == "<":  # the words that say least: "beat" is true in both directions, "won at home" is not
+                candidates.append(_mirrored(min(of_first, key=len), *self._sides(core)))
             if not candidates:
                 return None
+            of_first = of_first or candidates
             kept = [[{"when": when, "say": words}] for words in candidates]
             results = [self._ok_of(self._with(core, item), rows) for item in kept]
             best = max(range(len(kept)), key=lambda number: (results[number], number))
@@ -262,6 +291,11 @@ class Proposer:
             if words is not None:
                 pairs.append((row.read, self._as_read(words)))
         return share(self._trial.ask(pairs), bool)
+
+
+def _names(word: str, number: str) -> bool:
+    """Whether the name of a number begins with that of a word, as ``home_goals`` with ``home`` or ``home_team``."""
+    return number.lower().startswith(word.lower().split("_")[0])
 
 
 def _mirrored(sentence: str, left: Sequence[str], right: Sequence[str]) -> str:
