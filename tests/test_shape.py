@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,15 @@ IMPORTS_OF_A_MODULE = 15  # commands/templates, which has the command `try` from
 LINES = 34_200  # with metric/plain, scorer templates try, scorer compare, contradicted facts and languages
 LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS = 1
+# Functions with a local or a parameter named `found` or `one`, which do not say what they hold. The end is 40 at most.
+VAGUE_NAMES = 407
+SHARED_CLASS_NAMES = {
+    "Answers", "Device", "FactCounts", "Outcome", "Pair", "Pairs", "Part", "Reuse", "RowCounts", "Rows", "Source",
+    "_Text",
+}  # fmt: skip
+"""Class names that still mean two things."""
+SHARED_MODULE_NAMES = {"challenge", "check", "files", "inputs", "plan", "rates", "ray", "status", "templates"}
+"""Module names that still mean two things."""
 
 
 @pytest.mark.slow
@@ -58,3 +69,40 @@ def long_functions(folder: Path) -> list[str]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         if (node.end_lineno or 0) - node.lineno >= LINES_OF_A_FUNCTION
     ]
+
+
+def test_few_functions_have_names_that_do_not_say_what_they_hold() -> None:
+    vague = {"found", "one"}
+    assert len([node for node in definitions() if names_of(node) & vague]) <= VAGUE_NAMES
+
+
+def test_no_two_classes_share_a_name() -> None:
+    assert repeated(node.name for node in nodes() if isinstance(node, ast.ClassDef)) <= SHARED_CLASS_NAMES
+
+
+def test_no_two_modules_share_a_name() -> None:
+    assert repeated(file.stem for file in sources() if file.stem != "__init__") <= SHARED_MODULE_NAMES
+
+
+def sources() -> list[Path]:
+    return [file for package in ("scorer", "export") for file in (ROOT / package).rglob("*.py")]
+
+
+def nodes() -> Iterator[ast.AST]:
+    for file in sources():
+        yield from ast.walk(ast.parse(file.read_text()))
+
+
+def definitions() -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [node for node in nodes() if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def names_of(function: ast.AST) -> set[str]:
+    """Parameters and locals of a function, with those of the functions and comprehensions inside it."""
+    inside = list(ast.walk(function))
+    stored = {node.id for node in inside if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return stored | {node.arg for node in inside if isinstance(node, ast.arg)}
+
+
+def repeated(names: Iterable[str]) -> set[str]:
+    return {name for name, count in Counter(names).items() if count > 1}
