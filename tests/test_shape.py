@@ -21,7 +21,9 @@ MODULES_OF_A_RUN = 64
 # sentences, one side alone and languages.
 LINES_OF_A_RUN = 13_750
 IMPORTS_OF_A_MODULE = 15  # commands/templates, which has the command `try` from a module of its own
-LINES = 34_200  # with metric/plain, scorer templates try, scorer compare, contradicted facts and languages
+# 34,200 with metric/plain, scorer templates try, scorer compare, contradicted facts and languages. 1,200 more for fields
+# that are documented on lines of their own.
+LINES = 35_400
 LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS = 1
 # Functions with a local or a parameter named `found` or `one`, which do not say what they hold. The end is 40 at most.

@@ -19,7 +19,7 @@ from .try_templates import try_command
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..templating.check import CheckReport, TemplateUse
+    from ..templating.coverage import CheckReport, TemplateUse
     from ..templating.extract import ExtractionReport
 
 app = App(help="Try templates on rows, extract them from references, or check them.")
@@ -102,7 +102,7 @@ def check_command(
     from ..metric.templates import Templates
     from ..scoring.outputs import Output
     from ..storage.plan import PLAN
-    from ..templating.check import review
+    from ..templating.coverage import review
 
     templates = Templates.load(file, say_once)
     plan = ColumnNames()

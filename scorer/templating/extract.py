@@ -37,19 +37,19 @@ _PAIRS = 32768
 
 @dataclass
 class Candidate:
-    """A template. ``sources``: the distinct references that give it, ``count``: how often they occur. ``score``: mean
-    P(entailment), of the choice ``nli`` only."""
+    """A template that references give."""
 
     template: str
     count: int = 0
+    """Occurrences of its references."""
     sources: list[Reference] = field(default_factory=list)
+    """The distinct references that give it."""
     score: float | None = None
+    """Mean P(entailment), of the choice ``nli`` only."""
 
 
 class ExtractionReport(Record, frozen=True, kw_only=True):
-    """Counts of an extraction. ``references``: all, and those that gave a template; ``rejected``: the others
-    by reason. ``predicates``: all of the references, ``missing``: those without a template. ``pairs``: of texts that
-    the model compared."""
+    """Counts of an extraction."""
 
     schema: int = 1
     out: str
@@ -57,12 +57,19 @@ class ExtractionReport(Record, frozen=True, kw_only=True):
     choose: str
     seed: int
     pairs: int
+    """Pairs of texts that the model compared."""
     references: int
+    """References read."""
     used: int
+    """References that gave a template."""
     rejected: dict[str, int]
+    """References that gave none, by reason."""
     predicates: int
+    """Predicates of the references."""
     missing: list[str]
+    """Predicates without a template."""
     candidates: int
+    """Distinct templates of all predicates."""
 
 
 def make_templates(
@@ -76,7 +83,7 @@ def make_templates(
     rejected: Counter[str] = Counter()
     references = read_references(inputs, options.columns, rejected)
     candidates = find_candidates(references, rejected)
-    used = sum(one.count for found in candidates.values() for one in found)
+    used = sum(candidate.count for of_predicate in candidates.values() for candidate in of_predicate)
     total = used + rejected.total()
     if not candidates:
         reasons = ", ".join(f"{n} {reason}" for reason, n in rejected.most_common())
@@ -87,11 +94,11 @@ def make_templates(
     pairs = 0
     if options.choose == "nli" and model is not None:
         pairs = score_candidates(candidates, model, options.references, options.seed)
-    chosen = {key: _choose(key, found, options) for key, found in candidates.items()}
-    content = template_file({key: one.template for key, one in chosen.items()})
+    choices = {key: _choose(key, of_predicate, options) for key, of_predicate in candidates.items()}
+    content = template_file({key: candidate.template for key, candidate in choices.items()})
     Templates.from_dict(content, str(out))  # the scorer must be able to read what is written here
     path = candidates_path(out)
-    for file, written in ((path, _listed(candidates, chosen)), (out, content)):
+    for file, written in ((path, _listed(candidates, choices)), (out, content)):
         write_user_file(file, (json.dumps(written, ensure_ascii=False, indent=1) + "\n").encode(), "--out")
     predicates = {triple.predicate for triple, _ in references}
     return ExtractionReport(
@@ -134,15 +141,15 @@ def read_references(inputs: Sequence[str], names: ColumnNames, rejected: Counter
         InputError, ShardError: nothing to read, or a shard that cannot be read. ColumnError: a column is missing, or of
             a type that cannot be read.
     """
-    found: dict[Reference, int] = {}
+    counts: dict[Reference, int] = {}
 
     def needed(schema: pa.Schema) -> list[str]:
         return find_triples(_one_text_a_row(schema.empty_table(), names.text).schema, names).needed
 
     for file in find_files(inputs):
         for table in read_tables(file, needed):
-            _add(found, _one_text_a_row(table, names.text), names, rejected)
-    return found
+            _add(counts, _one_text_a_row(table, names.text), names, rejected)
+    return counts
 
 
 def _one_text_a_row(table: pa.Table, name: str) -> pa.Table:
@@ -155,7 +162,7 @@ def _one_text_a_row(table: pa.Table, name: str) -> pa.Table:
     return table.take(pc.list_parent_indices(column)).set_column(position, name, pc.list_flatten(column))
 
 
-def _add(found: dict[Reference, int], table: pa.Table, names: ColumnNames, rejected: Counter[str]) -> None:
+def _add(counts: dict[Reference, int], table: pa.Table, names: ColumnNames, rejected: Counter[str]) -> None:
     rows = find_triples(table.schema, names).rows(table)
     rejected.update(rows.errors.values())
     ids, offsets = rows.triples.ids.tolist(), rows.triples.offsets.tolist()
@@ -167,12 +174,12 @@ def _add(found: dict[Reference, int], table: pa.Table, names: ColumnNames, rejec
             rejected["several_triples" if others else "blank_text"] += 1
         else:
             reference = rows.triples.distinct[first], text
-            found[reference] = found.get(reference, 0) + 1
+            counts[reference] = counts.get(reference, 0) + 1
 
 
 def find_candidates(references: dict[Reference, int], rejected: Counter[str]) -> dict[Key, list[Candidate]]:
     """The candidates of each predicate, in the order of the data; others are counted by reason in ``rejected``."""
-    found: dict[Key, dict[str, Candidate]] = {}
+    by_key: dict[Key, dict[str, Candidate]] = {}
     for (triple, text), count in references.items():
         template, reason = delexicalise(triple, text)
         if triple.predicate.startswith("$"):  # keys like "$aliases" are settings of a template file
@@ -180,10 +187,10 @@ def find_candidates(references: dict[Reference, int], rejected: Counter[str]) ->
         if template is None:
             rejected[reason or ""] += count
             continue
-        candidate = found.setdefault(_key_of(triple), {}).setdefault(template, Candidate(template))
+        candidate = by_key.setdefault(_key_of(triple), {}).setdefault(template, Candidate(template))
         candidate.count += count
         candidate.sources.append((triple, text))
-    return {key: list(by_template.values()) for key, by_template in found.items()}
+    return {key: list(by_template.values()) for key, by_template in by_key.items()}
 
 
 def _key_of(triple: Triple) -> Key:
@@ -194,44 +201,46 @@ def _key_of(triple: Triple) -> Key:
 def _choose(key: Key, candidates: list[Candidate], options: ExtractOptions) -> Candidate:
     if options.choose == "random":  # the draw depends on the seed and the predicate alone
         return random.Random(f"{options.seed}|{key[0]}|{key[1]}").choice(candidates)
-    return max(candidates, key=lambda one: (-1.0 if one.score is None else one.score, one.count))
+    return max(
+        candidates, key=lambda candidate: (-1.0 if candidate.score is None else candidate.score, candidate.count)
+    )
 
 
 def score_candidates(candidates: dict[Key, list[Candidate]], model: Model, most: int, seed: int) -> int:
-    """Score every candidate by how well it agrees with other references; returns the number of pairs asked.
+    """Score every candidate by how well it agrees with other references; returns the number of pairs compared.
 
     A candidate is filled with the triple of a reference that it was not taken from, and the model is asked in both
     directions. A template that says too much is not entailed by other references; one that says too little does not
     entail them. The score is the mean P(entailment), of pairs that are not too long for the model.
 
     Args:
-        most: references that a candidate is compared with: those that gave another candidate of the predicate, in an
-            order drawn by the seed, those of other triples than its own first.
+        most: number of references that a candidate is compared with. They gave another candidate of the predicate; the
+            seed draws their order, in which references of other triples come first.
     """
     pairs = _pairs(candidates, most, seed)
     scores: dict[int, list[float]] = {}
-    asked = 0
+    compared = 0
     while part := list(islice(pairs, _PAIRS)):
-        asked += len(part)
+        compared += len(part)
         for (candidate, _, _), entailment in zip(part, _entailment(part, model), strict=True):
             if entailment is not None:
                 scores.setdefault(id(candidate), []).append(entailment)
     for candidate in chain.from_iterable(candidates.values()):
         if values := scores.get(id(candidate)):
             candidate.score = sum(values) / len(values)
-    return asked
+    return compared
 
 
 def _pairs(candidates: dict[Key, list[Candidate]], most: int, seed: int) -> Iterator[tuple[Candidate, str, str]]:
-    """Candidate, premise and hypothesis of every pair to ask."""
-    for key, found in candidates.items():
-        order = [reference for candidate in found for reference in candidate.sources]
+    """Candidate, premise and hypothesis of every pair to compare."""
+    for key, of_predicate in candidates.items():
+        order = [reference for candidate in of_predicate for reference in candidate.sources]
         random.Random(f"{seed}|{key[0]}|{key[1]}").shuffle(order)
-        for candidate in found:
-            own, triples = set(candidate.sources), {triple for triple, _ in candidate.sources}
-            others = [reference for reference in order if reference not in own]
+        for candidate in of_predicate:
+            sources, triples = set(candidate.sources), {triple for triple, _ in candidate.sources}
+            others = [reference for reference in order if reference not in sources]
             templates = Templates.from_dict({key[0]: candidate.template})
-            for triple, text in sorted(others, key=lambda one: one[0] in triples)[:most]:
+            for triple, text in sorted(others, key=lambda reference: reference[0] in triples)[:most]:
                 filled = templates.fill(triple).text
                 yield candidate, filled, text
                 yield candidate, text, filled
@@ -240,19 +249,19 @@ def _pairs(candidates: dict[Key, list[Candidate]], most: int, seed: int) -> Iter
 def _entailment(part: list[tuple[Candidate, str, str]], model: Model) -> list[float | None]:
     """P(entailment) of each pair, ``None`` if the model gave no result; each distinct text is tokenised once."""
     texts = list(dict.fromkeys(text for _, premise, hypothesis in part for text in (premise, hypothesis)))
-    place = {text: i for i, text in enumerate(texts)}
-    premise = np.array([place[one] for _, one, _ in part], np.int32)
-    hypothesis = np.array([place[other] for _, _, other in part], np.int32)
-    answers = model.predict(model.encode(texts, premise, hypothesis))
+    ids = {text: i for i, text in enumerate(texts)}
+    premises = np.array([ids[premise] for _, premise, _ in part], np.int32)
+    hypotheses = np.array([ids[hypothesis] for _, _, hypothesis in part], np.int32)
+    answers = model.predict(model.encode(texts, premises, hypotheses))
     scored = (answers.status == SCORED).tolist()
     values = answers.probabilities[:, ENTAILMENT].tolist()
-    return [value if there else None for value, there in zip(values, scored, strict=True)]
+    return [value if has_result else None for value, has_result in zip(values, scored, strict=True)]
 
 
-def template_file(chosen: dict[Key, str]) -> dict[str, Any]:
+def template_file(templates: dict[Key, str]) -> dict[str, Any]:
     """The content of a template file: predicate → template, or → object → template."""
     content: dict[str, Any] = {"$version": 1}
-    for (predicate, value), template in sorted(chosen.items(), key=lambda one: (one[0][0], one[0][1] or "")):
+    for (predicate, value), template in sorted(templates.items(), key=lambda item: (item[0][0], item[0][1] or "")):
         if value is None:
             content[predicate] = template
         elif not isinstance(content.get(predicate), str):  # one with both names and yes or no has names
@@ -260,13 +269,13 @@ def template_file(chosen: dict[Key, str]) -> dict[str, Any]:
     return content
 
 
-def _listed(candidates: dict[Key, list[Candidate]], chosen: dict[Key, Candidate]) -> dict[str, list[dict[str, Any]]]:
+def _listed(candidates: dict[Key, list[Candidate]], choices: dict[Key, Candidate]) -> dict[str, list[dict[str, Any]]]:
     """All candidates with their counts, the most frequent first; the chosen ones are marked."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    lines: dict[str, list[dict[str, Any]]] = {}
     for key, of_key in candidates.items():
-        for one in sorted(of_key, key=lambda candidate: -candidate.count):
-            line = {"template": one.template, "count": one.count, "object": key[1]}
-            line["score"] = None if one.score is None else round(one.score, 6)
-            line["chosen"] = True if one is chosen[key] else None
-            found.setdefault(key[0], []).append({name: value for name, value in line.items() if value is not None})
-    return found
+        for candidate in sorted(of_key, key=lambda candidate: -candidate.count):
+            line = {"template": candidate.template, "count": candidate.count, "object": key[1]}
+            line["score"] = None if candidate.score is None else round(candidate.score, 6)
+            line["chosen"] = True if candidate is choices[key] else None
+            lines.setdefault(key[0], []).append({name: value for name, value in line.items() if value is not None})
+    return lines

@@ -41,7 +41,7 @@ _QUOTED = re.compile(r"""["'“”‘’]\s?(<(?:subject|object)>)\s?([.,]?)["'�
 _LETTERS = str.maketrans({"ø": "o", "đ": "d", "ð": "d", "ł": "l", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i"})
 
 
-class Outcome(NamedTuple):
+class Delexicalisation(NamedTuple):
     """The result for a reference: a template, or the reason why there is none."""
 
     template: str | None
@@ -103,55 +103,59 @@ def is_boolean(value: str) -> bool:
     return value.strip("\"' ").casefold() in BOOLEANS
 
 
-def delexicalise(triple: Triple, text: str) -> Outcome:
+def delexicalise(triple: Triple, text: str) -> Delexicalisation:
     """Replace subject and object by slots in a sentence that expresses the triple and nothing else.
 
     Each must be found exactly once. An object that is one of :data:`BOOLEANS` is not searched for. A full stop is added
     if the sentence ends without punctuation.
 
-    Returns a template in the form that :mod:`scorer.metric.templates` fills, or one of the reasons ``slot_in_text``,
-    ``same_entity``, ``neither``, ``no_subject``, ``no_object``, ``subject_twice``, ``object_twice``, ``name_left``
-    (``Foo_(Bar)`` was found as ``Foo``, and ``Bar`` is elsewhere in the sentence).
+    Returns a template in the form that :mod:`scorer.metric.templates` fills, or the reason for none:
+
+    - ``slot_in_text``: the sentence has ``<subject>`` or ``<object>``
+    - ``same_entity``: subject and object are spelled alike
+    - ``neither``, ``no_subject``, ``no_object``: not in the sentence
+    - ``subject_twice``, ``object_twice``: several times in the sentence
+    - ``name_left``: ``Foo_(Bar)`` is in the sentence as ``Foo``, and ``Bar`` elsewhere
     """
     text = " ".join(text.split())
     if _SLOT.search(text):
-        return Outcome(None, "slot_in_text")
-    wanted = {"subject": triple.subject} | ({} if is_boolean(triple.object) else {"object": triple.object})
-    if len(wanted) == 2 and _targets(triple.subject) & _targets(triple.object):
-        return Outcome(None, "same_entity")
-    spans = _spans(wanted, text)
-    found = Counter(slot for slot, _, _ in spans)
-    absent = [slot for slot in wanted if not found[slot]]
+        return Delexicalisation(None, "slot_in_text")
+    entities = {"subject": triple.subject} | ({} if is_boolean(triple.object) else {"object": triple.object})
+    if len(entities) == 2 and _targets(triple.subject) & _targets(triple.object):
+        return Delexicalisation(None, "same_entity")
+    spans = _spans(entities, text)
+    matches = Counter(slot for slot, _, _ in spans)
+    absent = [slot for slot in entities if not matches[slot]]
     if absent:
-        return Outcome(None, "neither" if len(absent) == 2 else f"no_{absent[0]}")
-    twice = [slot for slot in wanted if found[slot] > 1]
+        return Delexicalisation(None, "neither" if len(absent) == 2 else f"no_{absent[0]}")
+    twice = [slot for slot in entities if matches[slot] > 1]
     if twice:
-        return Outcome(None, f"{twice[0]}_twice")
+        return Delexicalisation(None, f"{twice[0]}_twice")
     template, position, literals = "", 0, ""
     for slot, start, end in sorted(spans, key=lambda span: span[1]):
         literals += text[position:start] + " "
         template += f"{text[position:start]}<{slot}>"
         position = end
-    if any(token.key in _in_parentheses(wanted) for token in tokens(literals + text[position:])):
-        return Outcome(None, "name_left")
+    if any(token.key in _in_parentheses(entities) for token in tokens(literals + text[position:])):
+        return Delexicalisation(None, "name_left")
     template = _QUOTED.sub(r"\1\2", template + text[position:])  # quotes that hold a blank or the full stop as well
     if template.endswith("..") and not template.endswith("..."):
         template = template[:-1]
-    return Outcome(template if template.endswith((".", "!", "?")) else template + ".", None)
+    return Delexicalisation(template if template.endswith((".", "!", "?")) else template + ".", None)
 
 
-def _in_parentheses(wanted: dict[str, str]) -> set[str]:
+def _in_parentheses(entities: dict[str, str]) -> set[str]:
     """Keys of names in the parentheses of the entities."""
-    parts = [part for name in wanted.values() for part in _PARENTHESISED.findall(_spellings(name)[0])]
+    parts = [part for name in entities.values() for part in _PARENTHESISED.findall(_spellings(name)[0])]
     words = [(word, part) for part in parts for word in tokens(part)]
     return {word.key for word, part in words if part[word.start].isupper() and len(word.key) > 1}
 
 
-def _spans(wanted: dict[str, str], text: str) -> list[tuple[str, int, int]]:
-    """(slot, start, end) in code points of the matches, without those that a longer match overlaps."""
+def _spans(entities: dict[str, str], text: str) -> list[tuple[str, int, int]]:
+    """(slot, start, end) in code points of the matches; of overlapping matches only the longest."""
     words = tokens(text)
     candidates = []
-    for slot, name in wanted.items():
+    for slot, name in entities.items():
         plain = _spellings(name)[0]
         is_acronym = plain.isupper() and len(plain) <= 3  # IT and US are not "it" and "us"
         tail = plain[len(plain.rstrip(".!?")) :]
@@ -159,7 +163,7 @@ def _spans(wanted: dict[str, str], text: str) -> list[tuple[str, int, int]]:
             start, end = words[first].start, words[last].end
             if not is_acronym or text[start:end].isupper():
                 candidates.append((slot, *_widened(text, start, end, tail)))
-    candidates.sort(key=lambda one: (one[1] - one[2], one[1]))
+    candidates.sort(key=lambda span: (span[1] - span[2], span[1]))
     spans: list[tuple[str, int, int]] = []
     for slot, start, end in candidates:
         if all(end <= other_start or other_end <= start for _, other_start, other_end in spans):

@@ -60,8 +60,8 @@ def put_slots(sentence: str, values: Mapping[str, str]) -> str:
 
 def side_by_side(first: str, second: str, text: str) -> str | None:
     """The words of a text that say two numbers as one thing, such as ``2-0``; ``None`` if it does not."""
-    found = re.search(rf"(?<![\w.,-]){re.escape(first)}{_BETWEEN_NUMBERS}{re.escape(second)}(?![\w.,-]*[0-9])", text)
-    return found[0] if found is not None else None
+    match = re.search(rf"(?<![\w.,-]){re.escape(first)}{_BETWEEN_NUMBERS}{re.escape(second)}(?![\w.,-]*[0-9])", text)
+    return match[0] if match is not None else None
 
 
 def words_of_one(sentences: Iterable[str], predicate: str, most: int) -> list[str]:

@@ -44,7 +44,9 @@ class Proposer:
     """Builds a template file step by step; each step is kept only if it makes more rows ``OK``, or more facts pass.
 
     Args:
-        trial: the sample. content: the file to begin with. reading: of all that is proposed.
+        trial: the sample and the model.
+        content: the template file to begin with.
+        reading: the reading under which templates are compared.
     """
 
     def __init__(self, trial: Trial, content: Content, reading: Reading) -> None:
@@ -76,8 +78,10 @@ class Proposer:
         for core in self._pairs():
             self._propose_sentence(core, self._mined(core), None)
         self._update()
-        said = {p for template in Templates.from_dict(self.content).joint for p in template.predicates}
-        self._propose_by_rows([p for p in self._passes if p not in self.content and p not in self._worded | said])
+        in_sentences = {p for template in Templates.from_dict(self.content).joint for p in template.predicates}
+        self._propose_by_rows(
+            [p for p in self._passes if p not in self.content and p not in self._worded | in_sentences]
+        )
 
     def _judge(self, content: Content) -> list[SampledRow]:
         return self._trial.judge(Templates.from_dict(content), self._reading)
@@ -111,7 +115,7 @@ class Proposer:
     def _best_words(self, predicate: str) -> tuple[str, float]:
         """The words of one predicate that pass most often, and the share."""
         name = split_camel_case(predicate)
-        mined = words_of_one((one for of_row in self._sentences for one in of_row), predicate, WORDINGS)
+        mined = words_of_one((sentence for of_row in self._sentences for sentence in of_row), predicate, WORDINGS)
         plain_words = [f"The {name}{of} {verb} <object>." for of in (" of <subject>", "") for verb in ("was", "is")]
         shares = {words: self._pass_share(predicate, words) for words in dict.fromkeys([*mined, *plain_words])}
         best = max(shares, key=lambda words: shares[words])
@@ -144,8 +148,8 @@ class Proposer:
                     for (a, b), text in zip(pairs, self._texts, strict=True)
                     if is_number(a) and is_number(b)
                 ]
-                forward = share(both, lambda one: side_by_side(*one) is not None)
-                backward = share(both, lambda one: side_by_side(one[1], one[0], one[2]) is not None)
+                forward = share(both, lambda row: side_by_side(*row) is not None)
+                backward = share(both, lambda row: side_by_side(row[1], row[0], row[2]) is not None)
                 if (
                     len(both) * 2 < len(self._rows)
                     or max(forward, backward) < 0.4
@@ -177,41 +181,46 @@ class Proposer:
 
     def _pairs(self) -> list[tuple[str, ...]]:
         """Predicates without words of their own that fail, each with the one that stands in the same sentence most."""
-        known = {predicate: self._together([predicate]) for predicate in self._passes}
-        taken = {p for template in Templates.from_dict(self.content).joint for p in template.predicates}
+        with_value = {predicate: self._together([predicate]) for predicate in self._passes}
+        paired = {p for template in Templates.from_dict(self.content).joint for p in template.predicates}
         pairs: list[tuple[str, ...]] = []
         for predicate, passed in sorted(self._passes.items(), key=lambda item: item[1]):
-            others = [other for other in self._passes if other != predicate and other not in taken]
-            if passed >= GOOD or known[predicate] < OFTEN or predicate in taken or not others:
+            others = [partner for partner in self._passes if partner != predicate and partner not in paired]
+            if passed >= GOOD or with_value[predicate] < OFTEN or predicate in paired or not others:
                 continue
-            other = max(others, key=lambda one: self._together([predicate, one]))
-            if self._together([predicate, other]) > OFTEN:
-                pairs.append((predicate, other))
-                taken |= {predicate, other}
+            partner = max(others, key=lambda candidate: self._together([predicate, candidate]))
+            if self._together([predicate, partner]) > OFTEN:
+                pairs.append((predicate, partner))
+                paired |= {predicate, partner}
         return pairs
 
     def _skeletons(self, core: tuple[str, ...]) -> list[str]:
         """Values alone: each name next to its number."""
         first, second, *words = core
-        (_, *left), (_, *right) = self._sides(core)
-        rest = [word for word in words if word not in (*left, *right)]
+        (_, *with_first), (_, *with_second) = self._sides(core)
+        rest = [word for word in words if word not in (*with_first, *with_second)]
         parts = [
-            *(f"<{p}>" for p in left),
+            *(f"<{p}>" for p in with_first),
             f"<{first}>-<{second}>",
-            *(f"<{p}>" for p in right),
+            *(f"<{p}>" for p in with_second),
             *(f"(<{p}>)" for p in rest),
         ]
         return [f"{opening}{' '.join(parts)}." for opening in OPENINGS]
 
     def _sides(self, core: tuple[str, ...]) -> tuple[list[str], list[str]]:
-        """Each of two numbers, and the words whose names begin like it, such as home and home goals."""
+        """Each of two numbers with the words that its name begins with, such as home goals with home."""
         first, second, *words = core
-        left = [word for word in words if _names(word, first)]
-        return [first, *left], [second, *(word for word in words if word not in left and _names(word, second))]
+        with_first = [word for word in words if _names(word, first)]
+        return [first, *with_first], [
+            second,
+            *(word for word in words if word not in with_first and _names(word, second)),
+        ]
 
     def _mined(self, core: tuple[str, ...], rows: Sequence[int] | None = None) -> list[str]:
         numbers = range(len(self._sentences)) if rows is None else rows
-        return words_of_several((one for number in numbers for one in self._sentences[number]), core, WORDINGS)
+        return words_of_several(
+            (sentence for number in numbers for sentence in self._sentences[number]), core, WORDINGS
+        )
 
     def _by_conditions(self, core: tuple[str, ...]) -> list[dict[str, str]] | None:
         """A sentence with a wording for each result of comparing two numbers, if the texts have words for all."""
@@ -228,17 +237,17 @@ class Proposer:
             if not candidates:
                 return None
             of_first = of_first or candidates
-            kept = [[{"when": when, "say": words}] for words in candidates]
-            results = [self._ok_of(self._with(core, item), rows) for item in kept]
-            best = max(range(len(kept)), key=lambda number: (results[number], number))
-            wordings += kept[best]
+            items = [[{"when": when, "say": words}] for words in candidates]
+            results = [self._ok_of(self._with(core, item), rows) for item in items]
+            best = max(range(len(items)), key=lambda number: (results[number], number))
+            wordings += items[best]
         return wordings
 
     def _with(self, core: tuple[str, ...], item: Any) -> Content:
         earlier = [
-            kept
-            for kept in self.content.get(SENTENCES, [])
-            if not set(core) & set(Templates.from_dict({SENTENCES: [kept]}).joint[0].predicates)
+            sentence
+            for sentence in self.content.get(SENTENCES, [])
+            if not set(core) & set(Templates.from_dict({SENTENCES: [sentence]}).joint[0].predicates)
         ]
         return {**self.content, SENTENCES: [*earlier, item]}
 
@@ -253,18 +262,18 @@ class Proposer:
             return
         before = share(self._rows_now(), lambda row: row.is_ok)
         results = []
-        for one in items:
-            judged = self._judge(self._with(core, one))
-            ok, said = share(judged, lambda row: row.is_ok), self._said(judged, core)
-            results.append((ok, said, self._exchanged(core, one), one))
+        for wording in items:
+            judged = self._judge(self._with(core, wording))
+            ok, said_by = share(judged, lambda row: row.is_ok), self._said(judged, core)
+            results.append((ok, said_by, self._exchanged(core, wording), wording))
         best = max(results, key=lambda result: (result[0] - result[2], result[1]))
         together = ", ".join(core)
         self.notes.append(
             f"{together} stand together: as one fact, of these wordings the first agrees best with the texts"
         )
         self.notes += [
-            f"  {_shown(one)}: rows OK {ok:.0%}, said by {said:.0%}, with a value of another row {other:.0%}"
-            for ok, said, other, one in sorted(results, key=lambda result: result[2] - result[0])[:WORDINGS]
+            f"  {_shown(wording)}: rows OK {ok:.0%}, said by {said_by:.0%}, with a value of another row {exchanged:.0%}"
+            for ok, said_by, exchanged, wording in sorted(results, key=lambda result: result[2] - result[0])[:WORDINGS]
         ]
         alone = share([self._passes[predicate] for predicate in core], lambda passed: passed >= GOOD)
         if best[0] > before or (best[0] >= before and alone < 1 and best[1] > min(self._passes[p] for p in core)):
@@ -286,8 +295,8 @@ class Proposer:
         for number, (row, values) in enumerate(rows):
             predicate = core[number % len(core)]
             later = (rows[(number + step) % len(rows)][1][predicate] for step in range(1, len(rows)))
-            other = next((value for value in later if value not in values.values()), None)
-            words = None if other is None else template.fill({**values, predicate: other})
+            foreign = next((value for value in later if value not in values.values()), None)
+            words = None if foreign is None else template.fill({**values, predicate: foreign})
             if words is not None:
                 pairs.append((row.read, self._as_read(words)))
         return share(self._trial.ask(pairs), bool)
@@ -298,11 +307,11 @@ def _names(word: str, number: str) -> bool:
     return number.lower().startswith(word.lower().split("_")[0])
 
 
-def _mirrored(sentence: str, left: Sequence[str], right: Sequence[str]) -> str:
-    """A sentence with the slots of both sides exchanged."""
-    other = dict(zip([*left, *right], [*right, *left], strict=False)) if len(left) == len(right) else {}
+def _mirrored(sentence: str, first: Sequence[str], second: Sequence[str]) -> str:
+    """A sentence with the slots of two sides exchanged, or as it is if one side has more of them."""
+    opposite = dict(zip([*first, *second], [*second, *first], strict=False)) if len(first) == len(second) else {}
     parts = sentence.replace("<", ">").split(">")
-    return "".join(f"<{other.get(part, part)}>" if place % 2 else part for place, part in enumerate(parts))
+    return "".join(f"<{opposite.get(part, part)}>" if place % 2 else part for place, part in enumerate(parts))
 
 
 def _subject_of(row: SampledRow) -> dict[str, str]:
@@ -317,7 +326,7 @@ def _raw_values(row: SampledRow) -> dict[str, str]:
 def _shown(item: Any) -> str:
     if isinstance(item, str):
         return item
-    return " / ".join(f"{one['when']}: {one['say']}" for one in item)
+    return " / ".join(f"{wording['when']}: {wording['say']}" for wording in item)
 
 
 def notation_counts(row: SampledRow, predicates: Mapping[str, str]) -> dict[str, tuple[bool, bool]]:
@@ -327,8 +336,8 @@ def notation_counts(row: SampledRow, predicates: Mapping[str, str]) -> dict[str,
         predicates: the value of each, as the table has it.
     """
     read = plain.read_text(row.text)
-    found: dict[str, tuple[bool, bool]] = {}
+    notations: dict[str, tuple[bool, bool]] = {}
     for predicate, value in predicates.items():
         as_it_is = stands_in(value, row.text)
-        found[predicate] = as_it_is, not as_it_is and stands_in(plain.notation(value), read)
-    return found
+        notations[predicate] = as_it_is, not as_it_is and stands_in(plain.notation(value), read)
+    return notations

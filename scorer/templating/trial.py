@@ -1,4 +1,4 @@
-"""A sample of rows judged under trial templates: which facts pass, and what the texts say of those that fail."""
+"""A sample of rows judged under trial templates: which facts pass, and the texts of facts that fail."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ def read_sample(
     """Rows of the beginning of some files, at even distances, in windows.
 
     Raises:
-        InputError: there is none, or their facts are sentences. ShardError, ColumnError: as a run would.
+        InputError: no row can be scored, or the facts are sentences.
+        ShardError, ColumnError: as a run would.
     """
     windows, rows, names = list[Rows](), 0, replace(names, keep=(), prefix="", details=False)
-    for found in find_files(list(inputs), form, delimiter):
-        for table in read_tables(found, lambda schema: find_columns(schema, names).needed, max_rows=READ_ROWS):
+    for file in find_files(list(inputs), form, delimiter):
+        for table in read_tables(file, lambda schema: find_columns(schema, names).needed, max_rows=READ_ROWS):
             window = find_columns(table.schema, names).rows(table)
             windows, rows = [*windows, window], rows + len(window)
             if rows >= READ_ROWS:
@@ -46,10 +47,10 @@ def read_sample(
     if any(window.triples.sentences for window in windows):
         raise InputError("the facts are sentences, which need no templates; give triples, attributes or slots")
     step = max(1.0, rows / size)
-    chosen = np.unique((np.arange(min(size, rows)) * step).astype(np.int64))
+    sampled = np.unique((np.arange(min(size, rows)) * step).astype(np.int64))
     starts = np.cumsum([0, *map(len, windows)])
     sample = [
-        take(window, chosen[(chosen >= start) & (chosen < start + len(window))] - start)
+        take(window, sampled[(sampled >= start) & (sampled < start + len(window))] - start)
         for window, start in zip(windows, starts.tolist(), strict=False)
     ]
     if not sum(len(window) - len(window.errors) for window in sample):
@@ -59,21 +60,23 @@ def read_sample(
 
 @dataclass(frozen=True)
 class SampledRow:
-    """A row and how it was judged.
-
-    ``text``: as it is written, ``read``: as the model reads it. ``facts``: its triples, ``worded``: each in words,
-    ``passed``: whether the text says it, ``has_template``: whether a template or a sentence words it. ``supported``:
-    whether the facts say the text. ``values``: of its predicates, as the model reads them; those that it has once.
-    """
+    """A row and how it was judged."""
 
     text: str
+    """The text as it is written."""
     read: str
+    """The text as the model reads it."""
     facts: list[Triple]
     worded: list[str]
+    """Each fact in words."""
     passed: list[bool]
+    """Whether the text says the fact."""
     has_template: list[bool]
+    """Whether a template or a sentence words the fact."""
     supported: bool
+    """Whether the facts say the text."""
     values: dict[str, str]
+    """The value of each predicate that the row has once, as the model reads it."""
 
     @property
     def is_ok(self) -> bool:
@@ -82,10 +85,12 @@ class SampledRow:
 
 
 class Trial:
-    """A sample and a model. Every pair of texts is asked once, so that trials of other templates cost what differs.
+    """A sample and a model. A pair of texts is predicted once, so that other templates cost only their new pairs.
 
     Args:
-        engine: the open model. options: of the run that is tried, but for its reading.
+        engine: the open model.
+        windows: the rows of the sample.
+        options: of the run that is tried, without its reading.
     """
 
     def __init__(self, engine: Engine, windows: list[Rows], options: Options) -> None:
@@ -93,13 +98,13 @@ class Trial:
         self._passed: dict[tuple[str, str], bool] = {}
 
     def limited(self, rows: int) -> Trial:
-        """The same model and answers with the first rows of the sample, those at even distances."""
+        """The same model and answers with fewer rows of the sample, at even distances."""
         total = sum(map(len, self._windows))
         step = max(1.0, total / rows)
-        chosen = np.unique((np.arange(min(rows, total)) * step).astype(np.int64))
+        sampled = np.unique((np.arange(min(rows, total)) * step).astype(np.int64))
         starts = np.cumsum([0, *map(len, self._windows)])
         parts = [
-            take(window, chosen[(chosen >= start) & (chosen < start + len(window))] - start)
+            take(window, sampled[(sampled >= start) & (sampled < start + len(window))] - start)
             for window, start in zip(self._windows, starts.tolist(), strict=False)
         ]
         trial = Trial(self._engine, [part for part in parts if len(part)], self._options)
@@ -135,7 +140,7 @@ class Trial:
                 facts=triples,
                 worded=worded[start:end],
                 passed=passed_of[start:end],
-                has_template=[not one for one in backoff[start:end]],
+                has_template=[not is_backoff for is_backoff in backoff[start:end]],
                 supported=supported[row],
                 values=values_of(triples, templates, options.reading),
             )
@@ -147,15 +152,15 @@ class Trial:
 
     def ask(self, pairs: Iterable[tuple[str, str]]) -> list[bool]:
         """Whether each premise entails its hypothesis; a pair that the model cannot take does not."""
-        asked = list(pairs)
-        new = list(dict.fromkeys(pair for pair in asked if pair not in self._passed))
+        pairs = list(pairs)
+        new = list(dict.fromkeys(pair for pair in pairs if pair not in self._passed))
         if new:
             ids: dict[str, int] = {}
             premises = np.array([ids.setdefault(premise, len(ids)) for premise, _ in new], np.int32)
             hypotheses = np.array([ids.setdefault(hypothesis, len(ids)) for _, hypothesis in new], np.int32)
             answers = self._engine.predict(self._engine.encode(list(ids), premises, hypotheses))
             self._passed.update(zip(new, passes(answers.probabilities, answers.threshold).tolist(), strict=True))
-        return [self._passed[pair] for pair in asked]
+        return [self._passed[pair] for pair in pairs]
 
 
 def values_of(triples: Iterable[Triple], templates: Templates, reading: Reading) -> dict[str, str]:

@@ -22,40 +22,42 @@ PROPOSED = "$proposed"
 
 
 class PredicateTrial(Record, frozen=True, kw_only=True):
-    """A predicate in the sample.
-
-    ``facts``: its number of facts. Shares of them: ``passed`` the check, ``as_it_is``: the value stands in the text as
-    the table has it, ``other_notation``: only in another notation, ``without_template``. ``failing``: facts that fail,
-    as worded, each with its text.
-    """
+    """A predicate in the sample, its number of facts and shares of them."""
 
     predicate: str
     facts: int
     passed: float
+    """Share of facts that pass their check."""
     as_it_is: float
+    """Share of facts with the value in the text as the table has it."""
     other_notation: float
+    """Share of facts with the value in the text in another notation only."""
     without_template: float
     failing: list[tuple[str, str]]
+    """Facts that fail, as worded, each with its text."""
 
 
 class TrialReport(Record, frozen=True, kw_only=True):
-    """Findings of ``scorer templates try``.
-
-    ``rows``: that were judged. ``ok``: the share that is ``OK``, ``unsupported``: with a text that the facts do not
-    say, ``reading``: of both. ``predicates``: by their share that passes. ``hints``: for people. ``proposed``: a
-    template file, ``proposed_reading``, and the ``ok`` share with them, ``proposed_ok``.
-    """
+    """Findings of ``scorer templates try``."""
 
     schema: int = 1
     rows: int
+    """Rows judged."""
     ok: float
+    """Share of rows that are ``OK``."""
     unsupported: float
+    """Share of rows with a text that the facts do not say."""
     reading: Reading
+    """The reading of the run."""
     predicates: list[PredicateTrial]
+    """The predicates, by their share of facts that pass."""
     hints: list[str]
+    """Advice for people."""
     proposed: Content
+    """A template file."""
     proposed_reading: Reading
     proposed_ok: float
+    """Share of rows that are ``OK`` under the proposed file and reading."""
 
 
 def try_templates(
@@ -73,7 +75,8 @@ def try_templates(
         log: called with remarks for people.
 
     Raises:
-        UsageError: settings under which templates decide nothing. InputError, ShardError, ColumnError: as a run would.
+        UsageError: settings under which templates decide nothing.
+        InputError, ShardError, ColumnError: as a run would.
     """
     with Scorer(**settings.arguments(), log=log) as scorer:
         templates, options = scorer.pipeline.templates, scorer.pipeline.options
@@ -92,16 +95,16 @@ def _read_content(settings: Settings, of_bundle: Path | None) -> Content:
 
 def _report(trial: Trial, templates: Templates, content: Content, reading: Reading) -> TrialReport:
     judged = trial.judge(templates, reading)
-    predicates = sorted(_predicates(judged, templates), key=lambda one: one.passed)
-    noted = [one for one in predicates if one.other_notation > 0.3]
+    predicates = sorted(_predicates(judged, templates), key=lambda predicate: predicate.passed)
+    noted = [predicate for predicate in predicates if predicate.other_notation > 0.3]
     proposed_reading: Reading = "plain" if noted else reading
     proposer = Proposer(trial, content, proposed_reading)
     proposer.propose()
     after = trial.judge(Templates.from_dict(proposer.content), proposed_reading)
     hints = []
     if noted and reading != "plain":
-        named = ", ".join(f"{one.predicate} in {one.other_notation:.0%}" for one in noted)
-        hints.append(f"texts write values in another notation than the table ({named}): use --reading plain")
+        shares = ", ".join(f"{predicate.predicate} in {predicate.other_notation:.0%}" for predicate in noted)
+        hints.append(f"texts write values in another notation than the table ({shares}): use --reading plain")
     return TrialReport(
         rows=len(judged),
         ok=share(judged, lambda row: row.is_ok),
@@ -129,31 +132,31 @@ def _predicates(rows: Sequence[SampledRow], templates: Templates) -> list[Predic
     return [
         PredicateTrial(
             predicate=predicate,
-            facts=len(found),
-            passed=share(found, lambda fact: fact[0]),
-            as_it_is=share(found, lambda fact: fact[1]),
-            other_notation=share(found, lambda fact: fact[2]),
-            without_template=share(found, lambda fact: fact[3]),
+            facts=len(outcomes),
+            passed=share(outcomes, lambda fact: fact[0]),
+            as_it_is=share(outcomes, lambda fact: fact[1]),
+            other_notation=share(outcomes, lambda fact: fact[2]),
+            without_template=share(outcomes, lambda fact: fact[3]),
             failing=failing.get(predicate, []),
         )
-        for predicate, found in facts.items()
+        for predicate, outcomes in facts.items()
     ]
 
 
 def _hints_of_failing(rows: Sequence[SampledRow], templates: Templates) -> list[str]:
-    """Advice about predicates that still fail with all that is proposed."""
+    """Advice about predicates that still fail under the proposed templates."""
     hints = []
-    for one in sorted(_predicates(rows, templates), key=lambda one: one.passed):
-        known = one.as_it_is + one.other_notation
-        if known < SELDOM and one.facts > EXAMPLES and one.passed < OFTEN:
+    for shares in sorted(_predicates(rows, templates), key=lambda shares: shares.passed):
+        with_value = shares.as_it_is + shares.other_notation
+        if with_value < SELDOM and shares.facts > EXAMPLES and shares.passed < OFTEN:
             hints.append(
-                f"{one.predicate}: {known:.0%} of the texts say its value as it is: leave it out of the facts, word "
-                f"its values in a map of objects, or mark it optional, --optional '{one.predicate}=VALUE'"
+                f"{shares.predicate}: {with_value:.0%} of the texts say its value as it is: leave it out of the facts, "
+                f"word its values in a map of objects, or mark it optional, --optional '{shares.predicate}=VALUE'"
             )
-        elif known > GOOD and one.passed < GOOD:
+        elif with_value > GOOD and shares.passed < GOOD:
             hints.append(
-                f"{one.predicate}: {known:.0%} of the texts have its value, and its fact passes in {one.passed:.0%}"
-                f': word it otherwise, "{one.predicate}": "... <object> ..."'
+                f"{shares.predicate}: {with_value:.0%} of the texts have its value, and its fact passes in "
+                f'{shares.passed:.0%}: word it otherwise, "{shares.predicate}": "... <object> ..."'
             )
     return hints
 

@@ -20,7 +20,7 @@ from scorer.metric.facts import Triple
 from scorer.metric.templates import Templates
 from scorer.status import SCORED
 from scorer.templating import ExtractOptions
-from scorer.templating.check import review
+from scorer.templating.coverage import review
 from scorer.templating.extract import (
     Candidate,
     Key,

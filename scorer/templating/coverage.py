@@ -19,35 +19,45 @@ from .extract import find_triples
 
 
 class TemplateUse(Record, frozen=True, kw_only=True):
-    """A predicate, or an object of its map, with its number of facts. ``template``, ``slots``: of a template that lacks
-    slots, and which ones; ``None`` and empty for one that is missing."""
+    """A predicate, or an object of its map, with its number of facts."""
 
     predicate: str
     object: str | None
     facts: int
     template: str | None = None
+    """The template, if it lacks slots; ``None`` if there is no template."""
     slots: tuple[str, ...] = ()
+    """The slots that it lacks."""
 
 
 class CheckReport(Record, frozen=True, kw_only=True):
-    """Findings of ``scorer templates check``. ``rows``, ``errors``: read, and those with an error by kind. ``facts``:
-    of all rows, ``backoff``: those without a template. ``missing``: predicates and objects of a per-object map that
-    have no template, by falling number of facts. ``unused``: predicates of the file that the data does not have.
-    ``in_sentences``: facts that a sentence of the file says; ``sentences``: the use of each."""
+    """Findings of ``scorer templates check``."""
 
     schema: int = 1
     file: str
+    """Name of the template file."""
     sha256: str
+    """Digest of the templates."""
     predicates: int
+    """Predicates with a template."""
     rows: int
+    """Rows read."""
     errors: dict[str, int]
+    """Rows with an error, by kind."""
     facts: int
+    """Facts of all rows."""
     backoff: int
+    """Facts without a template."""
     missing: list[TemplateUse]
+    """Predicates, and objects of a per-object map, without a template, by falling number of facts."""
     without_slot: list[TemplateUse]
+    """Templates that lack a slot."""
     unused: list[str]
+    """Predicates of the file that the data does not have."""
     in_sentences: int
+    """Facts that a sentence of the file says."""
     sentences: list[SentenceUse]
+    """The use of each sentence of the file."""
 
 
 def review(
@@ -67,8 +77,8 @@ def review(
     missing, used = Counter[Key](), Counter[Key]()
     predicates, uses = set[str](), SentenceUses(templates, templates.optional)
 
-    for found in find_files(list(inputs), form, delimiter):
-        for table in read_tables(found, lambda schema: find_triples(schema, names).needed):
+    for input_file in find_files(list(inputs), form, delimiter):
+        for table in read_tables(input_file, lambda schema: find_triples(schema, names).needed):
             window = find_triples(table.schema, names).rows(table)
             rows += len(window)
             errors.update(window.errors.values())
@@ -84,11 +94,11 @@ def review(
                     missing[name, template.object] += count
                 else:
                     used[template.predicate, template.object] += count
-    known = templates.plain.keys() | templates.by_object.keys()
+    templated = templates.plain.keys() | templates.by_object.keys()
     return CheckReport(
         file=file,
         sha256=templates.sha256,
-        predicates=len(known),
+        predicates=len(templated),
         rows=rows,
         errors=dict(errors.most_common()),
         facts=missing.total() + used.total() + uses.facts,
@@ -106,7 +116,7 @@ def review(
             )
             for (predicate, value), slots in templates.without_slot().items()
         ],
-        unused=sorted(known - predicates),
+        unused=sorted(templated - predicates),
         in_sentences=uses.facts,
         sentences=uses.report(),
     )
