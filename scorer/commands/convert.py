@@ -17,8 +17,8 @@ from .ending import App
 from .options import written_parquet
 
 if TYPE_CHECKING:
-    from ..convert.files import Problems
-    from ..convert.rows import Rows
+    from ..convert.rows import ConvertedRows
+    from ..convert.source_files import Problems
 
 app = App(help="Convert E2E and WebNLG files to Parquet.")
 
@@ -68,10 +68,13 @@ def webnlg_command(
 
 
 def _convert(
-    convert: Callable[[ConvertOptions, Problems], Rows], inputs: Sequence[str], out: Path, options: ConvertOptions
+    convert: Callable[[ConvertOptions, Problems], ConvertedRows],
+    inputs: Sequence[str],
+    out: Path,
+    options: ConvertOptions,
 ) -> None:
-    from ..convert.files import Problems
     from ..convert.rows import check_output
+    from ..convert.source_files import Problems
 
     check_output(out, [*inputs, *options.texts], options.force)
     problems = Problems(options.strict, say)

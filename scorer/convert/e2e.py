@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from ..errors import UsageError
 from ..metric.formats import parse_mr
 from . import ConvertOptions
-from .files import Problems, parse_source, parse_systems
-from .rows import Input, Rows, Text
+from .rows import ConvertedRows, Input, Text
 from .sheets import Form, read_sheet
+from .source_files import Problems, parse_source, parse_systems
 
 COUNTS = ("added", "missing", "valerr")
 """Columns of the slot script."""
@@ -22,7 +22,7 @@ COUNTS = ("added", "missing", "valerr")
 
 def convert_e2e(
     inputs: Sequence[str], options: ConvertOptions, problems: Problems, *, references: str | None = None
-) -> Rows:
+) -> ConvertedRows:
     """Rows from E2E files, each given as ``FILE`` or ``NAME=FILE``.
 
     Columns ``added``, ``missing`` and ``valerr`` (of the slot script) also give ``gold_fine``, see :func:`slot_label`;
@@ -38,23 +38,23 @@ def convert_e2e(
         ScorerError: a file that cannot be read or used; with ``strict``, the first malformed line.
     """
     form = Form(parse_mr, options, is_e2e=True)
-    rows = Rows()
-    known = read_sheet(parse_source(references), form, problems) if references is not None else []
+    rows = ConvertedRows()
+    with_references = read_sheet(parse_source(references), form, problems) if references is not None else []
     if options.texts:
         if len(inputs) != 1:
             raise UsageError(f"--texts needs exactly one file of inputs, but {len(inputs)} were given")
         source = parse_source(inputs[0])
-        found = read_sheet(source, form, problems, needs_text=False)
-        _add_references(found, known or [one for one in found if one.texts], rows)
-        distinct = list({one.key: one for one in reversed(found)}.values())[::-1]
-        rows.add_text_files([found, distinct], source.shown, options, problems)
+        entries = read_sheet(source, form, problems, needs_text=False)
+        _add_references(entries, with_references or [entry for entry in entries if entry.texts], rows)
+        distinct = list({entry.key: entry for entry in reversed(entries)}.values())[::-1]
+        rows.add_text_files([entries, distinct], source.shown, options, problems)
     else:
         sheets = {source.name: read_sheet(source, form, problems) for source in parse_systems(inputs)}
-        every = [one for found in sheets.values() for one in found]
-        _add_references(every, known, rows)
-        for name, found in sheets.items():
-            rows.add_own_texts(found, name)
-        rows.inputs = len({one.key for one in every})
+        every = [entry for entries in sheets.values() for entry in entries]
+        _add_references(every, with_references, rows)
+        for name, entries in sheets.items():
+            rows.add_own_texts(entries, name)
+        rows.inputs = len({entry.key for entry in every})
     rows.derive("gold_fine", COUNTS, slot_label)
     rows.derive("gold_fine_ignore_restaurant", (*COUNTS, "diff"), slot_label_without_restaurant)
     return rows
@@ -66,10 +66,10 @@ def slot_label(added: str, missing: str, wrong: str) -> str | None:
     A slot with a wrong value is an omission and a hallucination; repetitions count for nothing.
     """
     try:
-        extra, omitted, other = (int(float(count)) for count in (added, missing, wrong))
+        extra, omitted, wrong_values = (int(float(count)) for count in (added, missing, wrong))
     except (ValueError, OverflowError):
         return None
-    if other or (extra and omitted):
+    if wrong_values or (extra and omitted):
         return "omission+hallucination"
     return "hallucination" if extra else "omission" if omitted else "OK"
 
@@ -86,12 +86,12 @@ def slot_label_without_restaurant(added: str, missing: str, wrong: str, diff: st
         return None
 
 
-def _add_references(inputs: Sequence[Input], known: Sequence[Input], rows: Rows) -> None:
+def _add_references(inputs: Sequence[Input], with_references: Sequence[Input], rows: ConvertedRows) -> None:
     """Look up the references of inputs among the texts of others; those without any are noted."""
     by_key: dict[object, list[Text]] = {}
-    for one in known:
-        by_key.setdefault(one.key, []).extend(one.texts)
-    if known:
-        for one in inputs:
-            one.references = by_key.get(one.key, [])
-        rows.unreferenced = {one.key for one in inputs} - by_key.keys()
+    for entry in with_references:
+        by_key.setdefault(entry.key, []).extend(entry.texts)
+    if with_references:
+        for entry in inputs:
+            entry.references = by_key.get(entry.key, [])
+        rows.unreferenced = {entry.key for entry in inputs} - by_key.keys()

@@ -14,7 +14,7 @@ from ..errors import InputError, OutputError, UsageError, count_of
 from ..metric.facts import Triple
 from ..storage.user_files import check_user_file, parquet_target, write_parquet
 from . import ConvertOptions
-from .files import Problems, parse_systems, read_lines, readable
+from .source_files import Problems, parse_systems, read_lines, readable
 
 _TRIPLES = pa.list_(pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())]))
 _COLUMNS = {
@@ -36,29 +36,36 @@ _FLOAT = re.compile(r"-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][
 
 @dataclass(slots=True, eq=False)
 class Text:
-    """A text in the file of its input, and its line number. ``None``: the text cannot be read."""
+    """A text in the file of its input."""
 
     line: int
+    """Line number in the file, from 1."""
     text: str | None
+    """The text; ``None`` if it cannot be read."""
     system: str | None = None
+    """The system that wrote it, if the file names one."""
     extra: Mapping[str, str] = field(default_factory=dict)
+    """Other columns of the file."""
 
 
 @dataclass(slots=True)
 class Input:
-    """An input of a file: as written, as triples (``None``: cannot be read), and its texts in the same file.
-
-    ``references``: the texts that others of this input are compared with; ``None`` where there are none at all.
-    """
+    """An input of a file, and its texts in the same file."""
 
     file: str
     line: int
+    """Line number in the file, from 1."""
     mr: str | None
+    """The facts as written; ``None`` if they cannot be read."""
     triples: list[Triple] | None
+    """The facts as triples; ``None`` if they cannot be read."""
     texts: Sequence[Text] = ()
     extra: Mapping[str, str] = field(default_factory=dict)
+    """Other columns of the file."""
     original: list[Triple] | None = None
+    """The triples before they were modified, if the file has both."""
     references: Sequence[Text] | None = None
+    """Texts that other texts of this input are compared with; ``None`` if the data has no references."""
 
     @property
     def key(self) -> object:
@@ -66,12 +73,14 @@ class Input:
         return tuple(sorted(self.triples)) if self.triples else self.mr
 
 
-class Rows:
-    """A growing table. ``inputs``: how many there are; ``unreferenced``: the keys of those without references."""
+class ConvertedRows:
+    """A growing table of inputs with a text each."""
 
     def __init__(self) -> None:
         self.inputs = 0
+        """Number of inputs."""
         self.unreferenced: set[object] = set()
+        """Keys of the inputs without references."""
         self._rows: list[dict[str, Any]] = []
         self._extra: dict[str, None] = {}
 
@@ -84,17 +93,19 @@ class Rows:
         return len({row["system"] for row in self._rows})
 
     def add_own_texts(self, inputs: Iterable[Input], system: str) -> None:
-        """A row for every text in the file of its input. ``system``: the system of texts that name none."""
-        for one in inputs:
-            for text in one.texts:
-                self._add(one, text, text.system or system, one.file)
+        """Add a row for every text in the file of its input. ``system``: the system of texts that name none."""
+        for entry in inputs:
+            for text in entry.texts:
+                self._add(entry, text, text.system or system, entry.file)
 
     def add_text_files(
         self, choices: Sequence[Sequence[Input]], where: str, options: ConvertOptions, problems: Problems
     ) -> None:
-        """A row for every line of every text file, with the input of the same position.
+        """Add a row for every line of every text file, with the input of the same position.
 
-        ``choices``: possible lists of inputs (all of them, or each distinct one once); the number of lines decides.
+        Args:
+            choices: possible lists of inputs (all of them, or each distinct one once); the number of lines decides.
+            where: the file of the inputs, for messages.
 
         Raises:
             InputError: a file has another number of lines than there are inputs.
@@ -109,20 +120,24 @@ class Rows:
                     "it must have one line for every input, a blank one if the system wrote nothing"
                 )
             self.inputs = max(self.inputs, len(inputs))
-            for number, (one, line) in enumerate(zip(inputs, lines, strict=True), 1):
+            for number, (entry, line) in enumerate(zip(inputs, lines, strict=True), 1):
                 text: str | None = line.text.strip()
                 if line.error is not None:
                     problems.add(system.shown, number, line.error, text)
                     text = readable(line.text.strip())
-                self._add(one, Text(number, "" if text in options.empty else text), system.name, system.file)
+                self._add(entry, Text(number, "" if text in options.empty else text), system.name, system.file)
 
-    def _add(self, one: Input, text: Text, system: str, file: str) -> None:
-        known = one.references
-        references = None if known is None else [other.text for other in known if other.text and other is not text]
-        own = (one.mr, one.triples, text.text, system, file, text.line, references, one.original)
-        more = {**one.extra, **text.extra}
-        self._extra.update(dict.fromkeys(more))
-        self._rows.append({**more, **dict(zip(_COLUMNS, own, strict=True))})
+    def _add(self, entry: Input, text: Text, system: str, file: str) -> None:
+        references = entry.references
+        reference_texts = (
+            None
+            if references is None
+            else [reference.text for reference in references if reference.text and reference is not text]
+        )
+        values = (entry.mr, entry.triples, text.text, system, file, text.line, reference_texts, entry.original)
+        extra = {**entry.extra, **text.extra}
+        self._extra.update(dict.fromkeys(extra))
+        self._rows.append({**extra, **dict(zip(_COLUMNS, values, strict=True))})
 
     def derive(self, name: str, sources: Sequence[str], rule: Callable[..., str | None]) -> None:
         """Add a column computed from others of the input; nothing where one is missing, or the input has it itself."""
@@ -173,14 +188,14 @@ def check_output(out: Path, inputs: Sequence[str], force: bool) -> None:
 
 def free_names(names: Sequence[str]) -> list[str]:
     """Unique names for columns that are passed through, different from the columns that a conversion writes."""
-    taken = set(_COLUMNS)
+    used = set(_COLUMNS)
     free = []
     for name in names:
-        chosen = f"source_{name}" if name in _COLUMNS else name
-        while chosen in taken:
-            chosen += "_2"
-        taken.add(chosen)
-        free.append(chosen)
+        free_name = f"source_{name}" if name in _COLUMNS else name
+        while free_name in used:
+            free_name += "_2"
+        used.add(free_name)
+        free.append(free_name)
     return free
 
 

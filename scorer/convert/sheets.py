@@ -12,8 +12,8 @@ from typing import NamedTuple
 from ..errors import InputError, UsageError, count_of
 from ..metric.facts import FactError, Parsed, Triple, attempt
 from . import ConvertOptions
-from .files import Line, Problems, Source, read_lines, readable
 from .rows import Input, Text, free_names
+from .source_files import Line, Problems, SourceFile, read_lines, readable
 
 MR_NAMES = ("mr", "meaning_representation", "orig_mr")
 TEXT_NAMES = ("text", "output", "system_output", "ref", "reference", "human_reference", "utterance", "prediction")
@@ -28,15 +28,16 @@ _POUND = re.compile(r"Ł(?=[0-9])")
 
 @dataclass(frozen=True)
 class Form:
-    """The differences between the two kinds of data. ``parse``: reads a meaning representation, and raises
-    :class:`.FactError`. ``is_e2e``: a file may have no header, quotes around both values, and broken pound signs."""
+    """The differences between the two kinds of data."""
 
     parse: Callable[[str], list[Triple]]
+    """Reads a meaning representation; raises :class:`.FactError`."""
     options: ConvertOptions
     is_e2e: bool = False
+    """Whether a file may have no header, quotes around both values, and broken pound signs."""
 
 
-def read_sheet(source: Source, form: Form, problems: Problems, needs_text: bool = True) -> list[Input]:
+def read_sheet(source: SourceFile, form: Form, problems: Problems, needs_text: bool = True) -> list[Input]:
     """Read a CSV or TSV file; malformed values are reported and become null.
 
     Raises:
@@ -49,7 +50,7 @@ def read_sheet(source: Source, form: Form, problems: Problems, needs_text: bool 
         raise InputError(f"{source.shown} has only blank lines")
     # A file with one meaning representation per line has commas, but no fields.
     plain = form.is_e2e and "\t" not in first and isinstance(attempt(form.parse, first.strip()), list)
-    separator = None if plain else next((one for one in "\t," if one in first), None)
+    separator = None if plain else next((character for character in "\t," if character in first), None)
     records = list(_read_records(lines, separator))
     columns = _header(source, form, records[0])
     if columns is not None:
@@ -67,31 +68,35 @@ def read_sheet(source: Source, form: Form, problems: Problems, needs_text: bool 
 
 
 class _Record(NamedTuple):
-    """A record: the number of its first line from 1, its fields (none if it cannot be split), its error, that line."""
+    """A record of a CSV or TSV file."""
 
     line: int
+    """Number of its first line, from 1."""
     fields: list[str]
+    """Its fields; none if it cannot be split."""
     problem: str | None
+    """Why it is malformed."""
     raw: str
+    """Its first line."""
 
 
 def _read_records(lines: Sequence[Line], separator: str | None) -> Iterator[_Record]:
-    """The records of a file, each of which a broken line costs at most; blank lines are skipped.
+    """The records of a file; a broken line costs one record, and blank lines are skipped.
 
     Fields may be quoted by ``"``, which is doubled inside; in a tab-separated file a quote that does not enclose its
     field is taken literally, since most such files are written without quoting.
     """
     position = 0
     while position < len(lines):
-        text, taken, problem = lines[position].text, 1, None
+        text, line_count, problem = lines[position].text, 1, None
         if text.strip():
             if separator == ",":
-                fields, taken, problem = _split(lines[position : position + MAX_RECORD_LINES])
+                fields, line_count, problem = _split(lines[position : position + MAX_RECORD_LINES])
             else:
                 fields = [_unquote(field) for field in (text.split("\t") if separator else [text.strip()])]
-            broken = next((line.error for line in lines[position : position + taken] if line.error), None)
+            broken = next((line.error for line in lines[position : position + line_count] if line.error), None)
             yield _Record(position + 1, fields, broken or problem, text)
-        position += taken
+        position += line_count
 
 
 def _split(lines: Sequence[Line]) -> tuple[list[str], int, str | None]:
@@ -115,12 +120,16 @@ def _unquote(field: str) -> str:
 
 @dataclass(frozen=True)
 class _Columns:
-    """Names of the columns of a file, and the positions of those that are used."""
+    """The columns of a file."""
 
     names: tuple[str, ...]
+    """Names of all columns."""
     mr: int
+    """Position of the column of meaning representations."""
     text: int | None
+    """Position of the column of texts."""
     system: int | None = None
+    """Position of the column of systems."""
 
     @cached_property
     def others(self) -> dict[int, str]:
@@ -129,16 +138,18 @@ class _Columns:
         return dict(zip(places, free_names([self.names[n] or f"column_{n + 1}" for n in places]), strict=True))
 
 
-def _header(source: Source, form: Form, record: _Record) -> _Columns | None:
+def _header(source: SourceFile, form: Form, record: _Record) -> _Columns | None:
     """The columns that a header names; ``None`` if the first record is none."""
     names = [field.strip().strip("'") for field in record.fields]
-    for option, given in (("--mr-column", form.options.mr_column), ("--text-column", form.options.text_column)):
-        if given is not None and given not in names:
-            raise InputError(f"{source.shown}: no column {given!r} for {option}; the columns are {', '.join(names)}")
+    for option, name in (("--mr-column", form.options.mr_column), ("--text-column", form.options.text_column)):
+        if name is not None and name not in names:
+            raise InputError(f"{source.shown}: no column {name!r} for {option}; the columns are {', '.join(names)}")
 
-    def find(given: str | None, known: Sequence[str], *taken: int | None) -> int | None:
-        found = (n for usual in known for n, name in enumerate(names) if name.lower() == usual and n not in taken)
-        return names.index(given) if given is not None else next(found, None)
+    def find(option: str | None, usual_names: Sequence[str], *used: int | None) -> int | None:
+        positions = (
+            n for usual in usual_names for n, name in enumerate(names) if name.lower() == usual and n not in used
+        )
+        return names.index(option) if option is not None else next(positions, None)
 
     mr = find(form.options.mr_column, MR_NAMES)
     if mr is None:
@@ -148,21 +159,21 @@ def _header(source: Source, form: Form, record: _Record) -> _Columns | None:
     return _Columns(tuple(names), mr, text, None if source.named else find(None, SYSTEM_NAMES, mr, text))
 
 
-def _guess(source: Source, form: Form, record: _Record) -> _Columns:
+def _guess(source: SourceFile, form: Form, record: _Record) -> _Columns:
     """The columns of a file without a header, from its first record."""
     fields = [field.strip() for field in record.fields]
-    found = [n for n, field in enumerate(fields) if isinstance(attempt(form.parse, _bare(field)), list)]
-    if not form.is_e2e or len(found) != 1 or len(fields) > 2:
+    mr_positions = [n for n, field in enumerate(fields) if isinstance(attempt(form.parse, _bare(field)), list)]
+    if not form.is_e2e or len(mr_positions) != 1 or len(fields) > 2:
         raise InputError(
             f"{source.shown}:{record.line}: neither a header with a column mr nor a meaning representation: "
             f"{record.raw[:80]!r}; add a header to the file, or name its column with --mr-column"
         )
-    names = ("mr", "text") if found[0] == 0 else ("text", "mr")
-    return _Columns(names[: len(fields)], found[0], None if len(fields) == 1 else 1 - found[0])
+    names = ("mr", "text") if mr_positions[0] == 0 else ("text", "mr")
+    return _Columns(names[: len(fields)], mr_positions[0], None if len(fields) == 1 else 1 - mr_positions[0])
 
 
 def _input(
-    record: _Record, source: Source, form: Form, columns: _Columns, problems: Problems, parsed: dict[str, Parsed]
+    record: _Record, source: SourceFile, form: Form, columns: _Columns, problems: Problems, parsed: dict[str, Parsed]
 ) -> Input:
     """The input of a record. ``parsed``: the meaning representations that were read before."""
     fields, problem = record.fields, record.problem

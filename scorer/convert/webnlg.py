@@ -19,9 +19,9 @@ from ..metric.facts import MALFORMED, FactError, Parsed, Triple, attempt
 from ..metric.formats import parse_each, parse_triple
 from ..storage.location import is_hidden
 from . import ConvertOptions
-from .files import Problems, Source, parse_source, read_bytes
-from .rows import Input, Rows, Text
+from .rows import ConvertedRows, Input, Text
 from .sheets import Form, read_sheet
+from .source_files import Problems, SourceFile, parse_source, read_bytes
 
 REFERENCE = "reference"
 RATINGS = ("semantics", "grammar", "fluency")
@@ -36,14 +36,14 @@ _XML_START = re.compile(rb"\s*(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*<")
 
 def convert_webnlg(
     inputs: Sequence[str], options: ConvertOptions, problems: Problems, *, lang: str | None = None
-) -> Rows:
+) -> ConvertedRows:
     """Rows from WebNLG files or folders of XML, each given as ``PATH`` or ``NAME=PATH``.
 
     With ``texts`` (files with one text per line), a row is an input with a line of a file; the inputs of several files
     are concatenated in the order given. Without, a row is an input with a text of its own file: each lexicalisation
     (system ``reference``), or the text column of a CSV (system: from its column, otherwise the file's name).
 
-    Ratings of a CSV (:data:`RATINGS`) are also columns ``human_…``, and those of semantics give ``gold_rough``.
+    Ratings of a CSV (:data:`RATINGS`) are also columns ``human_…``, and ratings of semantics give ``gold_rough``.
 
     Args:
         lang: leave out lexicalisations that are marked with another language.
@@ -53,30 +53,30 @@ def convert_webnlg(
     """
     form = Form(read_triples, options)
     sources = [file for argument in inputs for file in _files(parse_source(argument))]
-    rows = Rows()
+    rows = ConvertedRows()
     together: list[Input] = []
     for source in sources:
         is_xml = _XML_START.match(read_bytes(source)[:100]) is not None
-        found = (
+        entries = (
             read_xml(source, problems, lang)
             if is_xml
             else read_sheet(source, form, problems, needs_text=not options.texts)
         )
-        together += found
+        together += entries
         if options.texts:
             continue
-        if is_xml and not any(entry.texts for entry in found):
+        if is_xml and not any(entry.texts for entry in entries):
             kind = f" in the language {lang!r}" if lang is not None else ""
             raise InputError(
                 f"{source.shown} has no lexicalisations{kind}; pass the texts of a system with --texts NAME=FILE"
             )
-        rows.inputs += len(found) if is_xml else len({one.key for one in found})
-        rows.add_own_texts(found, source.name if source.named or not is_xml else REFERENCE)
+        rows.inputs += len(entries) if is_xml else len({entry.key for entry in entries})
+        rows.add_own_texts(entries, source.name if source.named or not is_xml else REFERENCE)
     if options.texts:
         where = sources[0].shown if len(sources) == 1 else f"{len(sources)} files together"
-        has_references = any(one.texts for one in together)
-        for one in together:
-            one.references = one.texts if has_references else None
+        has_references = any(entry.texts for entry in together)
+        for entry in together:
+            entry.references = entry.texts if has_references else None
         rows.add_text_files([together], where, options, problems)
     else:
         for name in RATINGS:
@@ -85,25 +85,25 @@ def convert_webnlg(
     return rows
 
 
-def _files(source: Source) -> Iterator[Source]:
+def _files(source: SourceFile) -> Iterator[SourceFile]:
     """A file itself, or the XML files of a folder, at any depth, in the order of their paths; names that begin with
     ``_`` or ``.`` are skipped, as for Parquet inputs."""
     if not os.path.isdir(source.path):  # noqa: PTH112  (reading it reports a long name)
         yield source
         return
-    found = sorted(
+    paths = sorted(
         path
         for path in source.path.rglob("*.xml")
         if path.is_file() and not any(map(is_hidden, path.relative_to(source.path).parts))
     )
-    if not found:
+    if not paths:
         raise InputError(f"the folder {source.shown} has no .xml files")
-    for path in found:
-        yield Source(source.name if source.named else path.stem, path, source.named)
+    for path in paths:
+        yield SourceFile(source.name if source.named else path.stem, path, source.named)
 
 
 def rated_label(semantics: str) -> str | None:
-    """The ROUGH label of a text whose mean rating of semantics is this."""
+    """The ROUGH label of a text from its mean rating of semantics."""
     try:
         return "OK" if float(semantics) >= OK_FROM else "not_OK"
     except ValueError:
@@ -122,7 +122,7 @@ def read_triples(mr: str) -> list[Triple]:
     return triples
 
 
-def read_xml(source: Source, problems: Problems, lang: str | None = None) -> list[Input]:
+def read_xml(source: SourceFile, problems: Problems, lang: str | None = None) -> list[Input]:
     """The entries of a file: modified triples (otherwise the original ones), with lexicalisations as texts.
 
     ``lang``: leave out lexicalisations that are marked with another language.
@@ -131,13 +131,13 @@ def read_xml(source: Source, problems: Problems, lang: str | None = None) -> lis
         InputError: not well-formed, not safe, or not WebNLG; the message names the line.
     """
     root, lines = _parse(source)
-    found = [_input(entry, lines, source, problems, lang) for entry in root.iter("entry")]
-    if not found:
+    entries = [_input(entry, lines, source, problems, lang) for entry in root.iter("entry")]
+    if not entries:
         raise InputError(f"{source.shown} has no <entry> elements; WebNLG's XML has one for every input")
-    return found
+    return entries
 
 
-def _parse(source: Source) -> tuple[Element, dict[Element, int]]:
+def _parse(source: SourceFile) -> tuple[Element, dict[Element, int]]:
     """The elements of a file, and the line of each."""
     builder, parser = TreeBuilder(), expat.ParserCreate()
     lines: dict[Element, int] = {}
@@ -171,10 +171,16 @@ def _parse(source: Source) -> tuple[Element, dict[Element, int]]:
     return builder.close(), lines
 
 
-def _input(entry: Element, lines: dict[Element, int], source: Source, problems: Problems, lang: str | None) -> Input:
-    """An entry with its texts, each of which has the others as its references."""
+def _input(
+    entry: Element, lines: dict[Element, int], source: SourceFile, problems: Problems, lang: str | None
+) -> Input:
+    """An entry with its texts; the references of a text are the other texts."""
     modified, original = (
-        [one for found in entry.findall(f"{kind}tripleset")[:1] for one in found.findall(f"{kind[0]}triple")]
+        [
+            triple
+            for tripleset in entry.findall(f"{kind}tripleset")[:1]
+            for triple in tripleset.findall(f"{kind[0]}triple")
+        ]
         for kind in ("modified", "original")
     )
     facts = modified or original
@@ -205,13 +211,13 @@ def _input(entry: Element, lines: dict[Element, int], source: Source, problems: 
 
 
 def _triples(parsed: Sequence[Parsed]) -> list[Triple] | None:
-    """The triples of all facts; ``None`` if there are none, or one cannot be read."""
-    triples = [triple for one in parsed if not isinstance(one, FactError) for triple in one]
+    """The triples of all facts; ``None`` without facts, or if a fact cannot be read."""
+    triples = [triple for fact in parsed if not isinstance(fact, FactError) for triple in fact]
     return triples if len(triples) == len(parsed) and triples else None
 
 
 def _text(element: Element) -> str:
-    """The characters directly in an element, not those of annotation inside it."""
+    """The characters directly in an element, without annotation inside it."""
     return "".join([element.text or "", *(child.tail or "" for child in element)]).strip()
 
 

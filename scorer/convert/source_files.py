@@ -25,12 +25,17 @@ _MOST_SHOWN = 20
 
 
 class Problems:
-    """The malformed lines of a conversion. With ``strict``, the first one ends it; otherwise the first ones are passed
-    to ``say``, and all are counted. ``left_out``: lexicalisations without a text."""
+    """The malformed lines of a conversion.
+
+    Args:
+        strict: raise the first one; otherwise all are counted.
+        say: called with the first ones, for people.
+    """
 
     def __init__(self, strict: bool, say: Callable[[str], None]) -> None:
         self.count = 0
         self.left_out = 0
+        """Lexicalisations without a text."""
         self._strict = strict
         self._say = say
 
@@ -40,8 +45,8 @@ class Problems:
         Raises:
             InputError: with ``strict``.
         """
-        found = "" if value is None else f": {shown(value)}"
-        message = f"{file}:{line}: {what}{found}"
+        quoted = "" if value is None else f": {shown(value)}"
+        message = f"{file}:{line}: {what}{quoted}"
         if self._strict:
             raise InputError(f"{message}; fix the line, or leave out --strict to keep its row without the broken value")
         self.count += 1
@@ -54,12 +59,13 @@ class Problems:
             self._say(f"and {self.count - _MOST_SHOWN:,} more malformed lines, counted but not shown")
 
 
-class Source(NamedTuple):
-    """A file and its name. ``named``: whether the user gave the name; otherwise it is that of the file."""
+class SourceFile(NamedTuple):
+    """A file and its name."""
 
     name: str
     path: Path
     named: bool
+    """Whether the user gave the name; otherwise it is the stem of the file's name."""
 
     @property
     def file(self) -> str:
@@ -73,10 +79,11 @@ class Source(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line without its end. ``error``: why it is not valid text."""
+    """A line without its end."""
 
     text: str
     error: str | None
+    """Why it is not valid text."""
 
 
 def _display(path: str | Path) -> str:
@@ -84,7 +91,7 @@ def _display(path: str | Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def parse_source(argument: str) -> Source:
+def parse_source(argument: str) -> SourceFile:
     """Read ``FILE`` or ``NAME=FILE``; if a file of the whole name exists, that is meant.
 
     Raises:
@@ -96,27 +103,27 @@ def parse_source(argument: str) -> Source:
     if not name.strip() or not path or os.path.exists(argument):  # noqa: PTH110  (a long name is no error)
         name, path = "", argument
     place = local_path(path, "the input")
-    return Source(_display(name.strip() or place.stem), place, bool(name))
+    return SourceFile(_display(name.strip() or place.stem), place, bool(name))
 
 
-def parse_systems(arguments: Sequence[str]) -> list[Source]:
+def parse_systems(arguments: Sequence[str]) -> list[SourceFile]:
     """Sources that each name a system.
 
     Raises:
         UsageError: two of them have the same name.
     """
-    found: dict[str, Source] = {}
+    by_name: dict[str, SourceFile] = {}
     for source in map(parse_source, arguments):
-        other = found.setdefault(source.name, source)
-        if other is not source:
+        namesake = by_name.setdefault(source.name, source)
+        if namesake is not source:
             raise UsageError(
-                f"{other.shown} and {source.shown} would both be the system {source.name!r}; name one of them: "
+                f"{namesake.shown} and {source.shown} would both be the system {source.name!r}; name one of them: "
                 "NAME=FILE"
             )
-    return list(found.values())
+    return list(by_name.values())
 
 
-def read_bytes(source: Source) -> bytes:
+def read_bytes(source: SourceFile) -> bytes:
     """The bytes of a file.
 
     Raises:
@@ -132,7 +139,7 @@ def read_bytes(source: Source) -> bytes:
     return content
 
 
-def read_lines(source: Source) -> list[Line]:
+def read_lines(source: SourceFile) -> list[Line]:
     """The lines of a UTF-8 file, with or without a byte order mark, that end with LF, CRLF or (throughout) CR.
 
     Other characters that some programs treat as line ends (U+2028, form feed) are part of the text: they must not add
