@@ -1,10 +1,10 @@
-"""Every error this program raises on purpose.
+"""Errors that this program raises on purpose.
 
 ::
 
     ScorerError                     exit code 2 unless noted
     ├── UsageError                  an option or argument that cannot be honoured
-    │   ├── TemplateError           a template file that cannot be read or lacks what was asked
+    │   ├── TemplateError           a template file that cannot be read or lacks a template
     │   └── ColumnError             an input column missing, of the wrong type, or in the way
     ├── OutputError                 the output folder is not ours, is in use, or cannot be written
     │   ├── DamagedFileError        a file of ours that does not decode
@@ -17,7 +17,7 @@
     │   └── CallError               a call of a model that fails on a device that has started
     └── MissingDependencyError      an optional extra is needed and not installed
 
-A message is one line: what is wrong, where, the value found, and how to fix it. The command line prints it
+A message is one line: the problem, its place, the value found, and how to fix it. The command line prints it
 and exits; a library user catches :class:`ScorerError`. No message shows the user information of a URL.
 """
 
@@ -30,8 +30,8 @@ _AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/\s?#]*)@")
 
 def install_hint(*extras: str) -> str:
     """Advice to install extras of this package, for users of an installed package and of a clone."""
-    named, noun = ",".join(extras), "extra" if len(extras) == 1 else "extras"
-    return f"install the {noun} {named} (pip install 'd2t-scorer[{named}]', in a clone pip install '.[{named}]')"
+    names, noun = ",".join(extras), "extra" if len(extras) == 1 else "extras"
+    return f"install the {noun} {names} (pip install 'd2t-scorer[{names}]', in a clone pip install '.[{names}]')"
 
 
 def without_user_info(text: str) -> str:
@@ -39,10 +39,10 @@ def without_user_info(text: str) -> str:
     return _AUTHORITY.sub(_masked, text)
 
 
-def _masked(found: re.Match[str]) -> str:
-    scheme, user = found.groups()
+def _masked(match: re.Match[str]) -> str:
+    scheme, user = match.groups()
     is_container = scheme.lower() in ("abfs", "abfss") and ":" not in user
-    return found[0] if is_container else f"{scheme}://***@"
+    return match[0] if is_container else f"{scheme}://***@"
 
 
 class ScorerError(Exception):
@@ -85,7 +85,8 @@ class InputError(ScorerError):
 class ShardError(InputError):
     """One shard that cannot be read. A run sets it aside and goes on.
 
-    ``kind`` is the short word that ``_failed/`` records: ``unreadable``, ``crashed``, ``timeout``, ``columns``.
+    Args:
+        kind: the short word that ``_failed/`` records: ``unreadable``, ``crashed``, ``timeout``, ``columns``.
     """
 
     def __init__(self, message: str, kind: str = "unreadable") -> None:
@@ -94,7 +95,7 @@ class ShardError(InputError):
 
 
 class BundleError(ScorerError):
-    """A bundle that is damaged, newer than this program, or unfit for what was asked."""
+    """A bundle that is damaged, newer than this program, or unfit for the task."""
 
 
 class CheckpointError(ScorerError):

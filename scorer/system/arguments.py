@@ -24,22 +24,26 @@ def option(help: str, metavar: str | None = None, default: Any = MISSING, **more
 
 
 class CheckedFields:
-    """Base of data classes whose fields are checked when one is made: a :class:`TypeError` names the field, what was
-    given and the annotation, a :class:`.UsageError` the choices of a ``Literal``."""
+    """Base of data classes that check their fields when they are created.
+
+    Raises:
+        TypeError: a value of another type than the annotation; names the field, the value and the annotation.
+        UsageError: a value that is not one of the choices of a ``Literal``; names the choices.
+    """
 
     def __post_init__(self) -> None:
         hints = typing.get_type_hints(type(self))
-        for one in fields(self):  # type: ignore[arg-type]  # subclasses are data classes
-            value, hint = getattr(self, one.name), hints[one.name]
+        for checked in fields(self):  # type: ignore[arg-type]  # subclasses are data classes
+            value, hint = getattr(self, checked.name), hints[checked.name]
             if _matches(value, hint):
                 continue
             if isinstance(value, str) and get_origin(hint) is Literal:
-                raise UsageError(f"{one.name} is {value!r}; write one of {', '.join(get_args(hint))}")
-            raise TypeError(f"{one.name} is {described(value)}; its type is {one.type}")
+                raise UsageError(f"{checked.name} is {value!r}; write one of {', '.join(get_args(hint))}")
+            raise TypeError(f"{checked.name} is {described(value)}; its type is {checked.type}")
 
 
 def strings(name: str, value: Any) -> list[str]:
-    """The items of an iterable of strings; a :class:`TypeError` for a single string, and for what is none."""
+    """The items of an iterable of strings; a :class:`TypeError` for a single string and for any other value."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise TypeError(f"{name} is {described(value)}; give a list of strings")
     items = list(value)
@@ -59,9 +63,9 @@ def _matches(value: Any, hint: Any) -> bool:
     """Whether a value is of a type. Lists are tuples too, and their items are looked at."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return any(_matches(value, one) for one in inner)
+        return any(_matches(value, alternative) for alternative in inner)
     if origin is Literal:
-        return any(isinstance(value, type(one)) and value == one for one in inner)
+        return any(isinstance(value, type(literal)) and value == literal for literal in inner)
     if hint in _NUMBERS:
         return isinstance(value, _NUMBERS[hint]) and not isinstance(value, bool)
     if origin is None or (len(inner) == 2 and inner[1] is not ...):  # a class, or a mapping

@@ -1,4 +1,4 @@
-"""The one way in which a file of ours becomes JSON and back: a :class:`msgspec.Struct` per kind of file.
+"""Files of ours as JSON: a :class:`msgspec.Struct` per kind of file.
 
 - A file has an integer ``schema``. Another number than the struct's is a :class:`SchemaError`: such a file is intact.
 - Anything else that does not decode is a :class:`DamagedFileError` that names the field by its path.
@@ -31,11 +31,11 @@ Magnitude = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of what is stored: immutable, fields by keyword, unknown keys refused."""
+    """Base of stored structs: immutable, fields by keyword, unknown keys refused."""
 
 
 class OpenRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The same for documents to which later versions add keys: unknown ones are ignored."""
+    """Base of documents to which later versions add keys: unknown keys are ignored."""
 
 
 class _Versioned(msgspec.Struct):
@@ -58,9 +58,12 @@ def utc_now() -> str:
 
 
 def encode(content: Any, *, indent: int | None = None, canonical: bool = False) -> bytes:
-    """A struct, or anything of dicts, lists, strings, numbers, booleans and ``None``, as JSON in UTF-8. ``indent``:
-    blanks per level, one line for each field. ``canonical``: with sorted keys, so that equal content gives equal
-    bytes."""
+    """A struct, or anything of dicts, lists, strings, numbers, booleans and ``None``, as JSON in UTF-8.
+
+    Args:
+        indent: blanks per level; one line for each field.
+        canonical: sort the keys, so that equal content gives equal bytes.
+    """
     order: Literal["sorted"] | None = "sorted" if canonical else None
     try:
         data = msgspec.json.encode(content, order=order)
@@ -79,35 +82,38 @@ def seal(content: Any) -> bytes:
 
 
 def unseal(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer run` again") -> T:
-    """Decode what :func:`seal` gave, as :func:`decode` does. A digest that is not that of the rest is damage too, so
-    that a :class:`SchemaError` is only of a file that is intact."""
+    """Decode the result of :func:`seal`, as :func:`decode` does. A wrong digest is damage too, so that a
+    :class:`SchemaError` is raised for an intact file only."""
     try:
-        found = msgspec.json.decode(data)
-        given = found.pop("digest", None) if isinstance(found, dict) else None
-        rest = msgspec.json.encode(found, order="sorted")
+        content = msgspec.json.decode(data)
+        digest = content.pop("digest", None) if isinstance(content, dict) else None
+        rest = msgspec.json.encode(content, order="sorted")
     except (msgspec.MsgspecError, UnicodeError, RecursionError, OverflowError) as error:
         raise _damaged(where, reason_of(error), advice) from error
-    if given != hashlib.sha256(rest).hexdigest():
+    if digest != hashlib.sha256(rest).hexdigest():
         raise _damaged(where, "its digest is not that of its content", advice)
     return decode(rest, kind, where, advice=advice)
 
 
 def decode(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer run` again") -> T:
-    """A value of a struct, or any other type that msgspec decodes to, from JSON. ``where``: the file, as messages name
-    it; ``advice``: what to do about damage.
+    """A value of a struct, or any other type that msgspec decodes to, from JSON.
+
+    Args:
+        where: the file, as messages name it.
+        advice: how to fix damage.
 
     Raises:
-        SchemaError: it is an object with another ``schema`` than the default of the struct's field of that name.
-        DamagedFileError: it is not JSON, or a field is missing, unknown, or has another type.
+        SchemaError: an object with another ``schema`` than the default of the struct's field of that name.
+        DamagedFileError: not JSON, or a field is missing, unknown, or has another type.
     """
     fields, defaults = (reversed(getattr(kind, f"__struct_{name}__", ())) for name in ("fields", "defaults"))
-    wanted = dict(zip(fields, defaults, strict=False)).get("schema")
+    expected = dict(zip(fields, defaults, strict=False)).get("schema")
     try:
-        if wanted is not None:
-            found = msgspec.json.decode(data, type=_Versioned).schema
-            if found is not None and found != wanted:
+        if expected is not None:
+            schema = msgspec.json.decode(data, type=_Versioned).schema
+            if schema is not None and schema != expected:
                 raise SchemaError(
-                    f"{where} has schema {found}, and this version of d2t-scorer reads schema {wanted}; "
+                    f"{where} has schema {schema}, and this version of d2t-scorer reads schema {expected}; "
                     "use the version that wrote it, or start with a new folder"
                 )
         if _ESCAPE.search(data):
@@ -144,7 +150,7 @@ def _each_string(content: Any, change: Any) -> Any:
 def _escaped(text: str) -> str:
     """Each byte that is not UTF-8 as ``%FF``; a literal ``%FF`` as ``%25FF``, so that the way back is unique."""
     text = _LITERAL.sub("%25", text)
-    return _SURROGATE.sub(lambda found: _percent(found[0]), text)
+    return _SURROGATE.sub(lambda match: _percent(match[0]), text)
 
 
 def _percent(surrogate: str) -> str:
@@ -156,4 +162,4 @@ def _percent(surrogate: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(lambda found: "%" if found[1] == "25" else chr(0xDC00 + int(found[1], 16)), text)
+    return _ESCAPED.sub(lambda match: "%" if match[1] == "25" else chr(0xDC00 + int(match[1], 16)), text)

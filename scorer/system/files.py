@@ -25,10 +25,10 @@ object or a list in it); null where there is nothing to tell. It is never passed
 _BLOCK = 1 << 20
 
 
-def user_path(given: str | Path) -> Path:
+def user_path(name: str | Path) -> Path:
     """A path with a leading ``~`` or ``~name`` replaced, unless a file or folder of that literal name exists: shells do
     not replace ``--out=~/x``. A :class:`.UsageError` if there is no such user, or no home folder."""
-    path = Path(given)
+    path = Path(name)
     first = path.parts[0] if path.parts else ""
     if not first.startswith("~") or os.path.lexists(first):
         return path
@@ -39,27 +39,29 @@ def user_path(given: str | Path) -> Path:
         raise UsageError(f"{str(path)!r}: there is {who} on this machine; write the path from / on") from e
 
 
-def format_of(name: str, given: Format) -> Format:
-    """The format of a file, a path or URI, where the user said ``given``; never ``auto``."""
-    if given != "auto":
-        return given
+def format_of(name: str, form: Format) -> Format:
+    """The format of a file, a path or URI, under the user's choice ``form``; never ``auto``."""
+    if form != "auto":
+        return form
     plain = name.lower().removesuffix(GZIP_SUFFIX)
-    for found, suffixes in TEXT_SUFFIXES.items():
+    for text_form, suffixes in TEXT_SUFFIXES.items():
         if plain.endswith(suffixes):
-            return found
+            return text_form
     return "jsonl" if plain.endswith(".json") else "parquet"
 
 
-def suffixes_of(given: Format) -> tuple[tuple[str, ...], ...]:
-    """The suffixes of the files to take from a folder: the first of these groups that finds any. Without a format these
-    are Parquet files, and all others only in a folder that has none."""
-    if given == "parquet":
+def suffixes_of(form: Format) -> tuple[tuple[str, ...], ...]:
+    """Groups of suffixes of the files to take from a folder, which has files of the first group that finds any. Under
+    ``auto`` these are Parquet files, and text files only in a folder without Parquet."""
+    if form == "parquet":
         return (PARQUET_SUFFIXES,)
-    plain = [suffix for form, suffixes in TEXT_SUFFIXES.items() if given in (form, "auto") for suffix in suffixes]
-    if given == "jsonl":
+    plain = [
+        suffix for text_form, suffixes in TEXT_SUFFIXES.items() if form in (text_form, "auto") for suffix in suffixes
+    ]
+    if form == "jsonl":
         plain.append(".json")
-    text = tuple(found for suffix in plain for found in (suffix, suffix + GZIP_SUFFIX))
-    return (PARQUET_SUFFIXES, text) if given == "auto" else (text,)
+    text = tuple(name for suffix in plain for name in (suffix, suffix + GZIP_SUFFIX))
+    return (PARQUET_SUFFIXES, text) if form == "auto" else (text,)
 
 
 def output_name(relative: str, form: Format) -> str:
@@ -95,7 +97,7 @@ def file_sha256(path: Path) -> str:
 
 
 def sha256_of(file: BinaryIO) -> str:
-    """SHA-256 of what is left of a file, as hex."""
+    """SHA-256 of the rest of an open file, as hex."""
     digest = hashlib.sha256()
     while block := file.read(_BLOCK):
         digest.update(block)

@@ -87,7 +87,7 @@ def _next(text: str, at: int) -> int:
 
 def value_text(raw: bytes) -> bytes | None:
     """A value of JSON as a column of text holds it: strings without quotes, numbers as facts spell them, Booleans,
-    objects and lists as they are written; ``None`` for null and for what is not a number."""
+    objects and lists as they are written; ``None`` for null, NaN and infinities."""
     if raw[:1] == b'"':
         if b"\\" not in raw:
             return raw[1:-1]
@@ -98,27 +98,27 @@ def value_text(raw: bytes) -> bytes | None:
 
 
 def follow(raw: bytes, steps: tuple[str, ...]) -> bytes | None:
-    """The value to which keys of objects and positions in lists lead, ``None`` where there is none. What begins as an
-    object or a list on the way, but cannot be read, is returned itself."""
-    found: bytes | None = raw.strip()
+    """The value to which keys of objects and positions in lists lead, ``None`` if there is no such value. An object or
+    a list on the way that cannot be read is returned itself."""
+    value: bytes | None = raw.strip()
     for step in steps:
-        if found is None:
+        if value is None:
             return None
         try:
-            if found[:1] == b"{":
-                found = object_members(found).get(step)
-            elif found[:1] == b"[" and POSITION.fullmatch(step):
-                found = next(iter(list_items(found)[int(step) :]), None)
+            if value[:1] == b"{":
+                value = object_members(value).get(step)
+            elif value[:1] == b"[" and POSITION.fullmatch(step):
+                value = next(iter(list_items(value)[int(step) :]), None)
             else:
                 return None
         except ValueError:
-            return found
-    return found
+            return value
+    return value
 
 
 def steps_below(raw: bytes, most: int = 8) -> list[tuple[str, ...]]:
-    """The steps from a value to those in it: keys of an object, through the first element of a list; empty for a single
-    value, and for what cannot be read."""
+    """The steps from a value to its parts: keys of an object, through the first element of a list; empty for a single
+    value, and for one that cannot be read."""
     try:
         if raw[:1] == b"{":
             return [(key,) for key in list(object_members(raw))[:most]]
@@ -130,7 +130,7 @@ def steps_below(raw: bytes, most: int = 8) -> list[tuple[str, ...]]:
 
 
 def to_bytes(text: str) -> bytes:
-    """A text of Python's reader as bytes, in which those that are not UTF-8 are what they were."""
+    """A text of Python's reader as bytes; bytes that are not UTF-8 are restored."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # half a character, which JSON can name

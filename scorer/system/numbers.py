@@ -1,4 +1,4 @@
-"""Numbers in decimal digits, as facts have them, JSON whose numbers keep theirs, and shares in percent."""
+"""Numbers in decimal digits, as facts have them; JSON with numbers as they are written; shares in percent."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def no_value(name: str) -> None:
 
 def unique_keys(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
     """An object of JSON; a :class:`ValueError` if a key occurs twice, where Python's reader keeps the last value."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         times = Counter(name for name, _ in pairs)
         raise ValueError(f"the key {next(name for name in times if times[name] > 1)!r} occurs twice")
-    return found
+    return members
 
 
 def percent(share: float) -> str:

@@ -1,4 +1,4 @@
-"""Processors that this process may use: those that it is bound to, and the time that its control groups allow.
+"""Processors that this process may use: its CPU affinity, and the processor time that its control groups allow.
 
 A container with two of 64 processors is usually bound to none: a quota of its control group limits the time that its
 threads get together. A thread for each of the 64 would wait for that time most of the time.
@@ -28,11 +28,11 @@ def thread_count() -> int:
 def processor_quota(root: Path = Path("/")) -> float | None:
     """Seconds of processor time that control groups allow this process for each second; ``None`` for no limit.
 
-    The group of this process and those above it count, of version 2 (``cpu.max``) and 1 (``cpu.cfs_quota_us``); see
+    The group of this process and its parents count, of version 2 (``cpu.max``) and 1 (``cpu.cfs_quota_us``); see
     cgroups(7) and the kernel's ``Documentation/admin-guide/cgroup-v2.rst``.
 
     Args:
-        root: of the file system, for tests.
+        root: root of the file system, for tests.
     """
     quotas: list[float] = []
     for group in _groups(root):
@@ -46,7 +46,7 @@ def processor_quota(root: Path = Path("/")) -> float | None:
 
 
 def _groups(root: Path) -> Iterator[Path]:
-    """Folders of the control groups that limit the processor time of this process: its own and those above."""
+    """Folders of the control groups that limit the processor time of this process: its own and its parents."""
     try:
         memberships = (root / "proc/self/cgroup").read_text().splitlines()
         mounts = (root / "proc/self/mountinfo").read_text().splitlines()

@@ -18,7 +18,7 @@ EARLY: list[WorkerProcess] = []
 
 
 def start_worker(module: str) -> None:
-    """Start the worker of a run; where that fails, the run tries again and says what is wrong."""
+    """Start the worker of a run; if that fails, the run tries again and reports the error."""
     if sys.platform == "win32" or None in (sys.stdin, sys.stdout, sys.stderr):  # its pipes would get their numbers
         return
     from .worker_process import WorkerProcess

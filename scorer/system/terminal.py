@@ -58,8 +58,8 @@ def all_visible(value: Any) -> Any:
 
         return replace(value, **{name: all_visible(getattr(value, name)) for name in value.__struct_fields__})
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        named = {field.name: all_visible(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return dataclasses.replace(value, **named)
+        changes = {field.name: all_visible(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return dataclasses.replace(value, **changes)
     return value
 
 

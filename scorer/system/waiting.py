@@ -1,5 +1,5 @@
 """Signals, threads and progress: waits that a signal ends, owners that are closed however their block ends, and a
-number by which who watches this process sees that it does not hang."""
+counter that a monitor reads to tell a busy process from a hung one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .starting import has_default_handler
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 LATE_S = 8.0
-"""After so many seconds a caller is told that it still waits."""
+"""Seconds after which a caller is told that it still waits."""
 _LOOK_S = 1.0
 _PROMPT_S = 0.0005
 _LOCK = threading.Lock()
@@ -31,7 +31,7 @@ class Closing(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what is owned; a second call does nothing."""
+        """Release the threads, processes, files or locks; a second call does nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -110,7 +110,7 @@ def result_of(future: Future[Result], tick: Callable[[], None] = lambda: None) -
 
 
 def in_thread(call: Callable[[], Result]) -> Future[Result]:
-    """Make a call in a thread of its own, for which no process waits at its end."""
+    """Make a call in a daemon thread: the interpreter does not wait for it at exit."""
     future: Future[Result] = Future()
 
     def work() -> None:
@@ -137,8 +137,11 @@ def call_interruptibly(call: Callable[[], Result], late: Callable[[], None], lim
     the main one, which get no signals, the call is made as it is.
 
     Args:
-        late: called once, when there is no answer after :data:`LATE_S` seconds.
-        limit_s: longest wait, in the main thread; after it comes a :class:`TimeoutError`.
+        late: called once, when the call has not returned after :data:`LATE_S` seconds.
+        limit_s: longest wait in the main thread, in seconds.
+
+    Raises:
+        TimeoutError: the call took longer than ``limit_s``.
     """
     if threading.current_thread() is not threading.main_thread():
         return call()
@@ -156,8 +159,8 @@ def call_interruptibly(call: Callable[[], Result], late: Callable[[], None], lim
 
 @contextmanager
 def prompt_switching() -> Iterator[None]:
-    """Meanwhile a thread that wants the interpreter gets it within half a millisecond, instead of Python's five: one
-    that feeds a device wants it between two calls, while the device does nothing and other threads compute."""
+    """Let threads switch after half a millisecond instead of Python's five: a thread that feeds a device must not wait
+    for other threads between two calls, while the device does nothing."""
     with _LOCK:
         _intervals.append(sys.getswitchinterval())
         sys.setswitchinterval(min(_intervals[0], _PROMPT_S))
@@ -172,7 +175,7 @@ def prompt_switching() -> Iterator[None]:
 
 steps = 0
 """Progress of this process: how often something that may take long was done, such as bytes hashed, calls of a model,
-windows read. An upload is none: it is one request, whose time the client of the store limits."""
+windows read. An upload does not count: it is one request, and the client of the store limits its time."""
 _limited: list[None] = []
 """One for each :func:`without_hang_limit` that lasts."""
 
@@ -185,7 +188,7 @@ def note_progress() -> None:
 
 @contextmanager
 def without_hang_limit() -> Iterator[None]:
-    """While this lasts the process does not count as hanging: what is done in it ends by a limit of its own."""
+    """Do not count the process as hanging in this context: the work in it has a time limit of its own."""
     _limited.append(None)
     try:
         yield
@@ -198,11 +201,11 @@ def report_progress(say: Callable[[], object], every_s: float) -> None:
     ends."""
 
     def watch() -> NoReturn:
-        seen = -1
+        reported = -1
         while True:
             time.sleep(every_s)
-            if (done := steps) != seen or _limited:
-                seen = done
+            if (done := steps) != reported or _limited:
+                reported = done
                 say()
 
     threading.Thread(target=watch, name="progress", daemon=True).start()

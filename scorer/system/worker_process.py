@@ -34,14 +34,15 @@ _WORKER = "D2T_SCORER_WORKER"
 
 @dataclass(eq=False)
 class Channel:
-    """One end of a connection. Any thread may send; one thread receives. ``receives``: a tagged struct, or a union."""
+    """One end of a connection. Any thread may send; one thread receives."""
 
     connection: Connection
     receives: Any
+    """The type of the messages that it receives: a tagged struct, or a union of them."""
     _sending: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def send(self, message: Any) -> None:
-        """Send a message; that the other end is closed is told by :meth:`receive`."""
+        """Send a message. If the other end is closed, only :meth:`receive` raises."""
         content = encode(message)
         with self._sending, suppress(OSError):
             self.connection.send_bytes(content)
@@ -70,9 +71,9 @@ class WorkerHandle(Channel, ABC):
 class WorkerProcess(WorkerHandle):
     """A process that runs a ``module``, which calls :func:`serve` with its only argument.
 
-    Its standard output and error are one pipe, whose last lines are kept: nothing that a library prints reaches the
-    parent's standard output. A process group of its own keeps Ctrl-C from it; ``-P`` keeps it from importing modules
-    of the working directory. On Linux the kernel kills it when the *thread* that started it ends.
+    Its standard output and error are one pipe; the last lines of it are kept, and nothing that a library prints reaches
+    the parent's standard output. A process group of its own keeps Ctrl-C from it; ``-P`` keeps it from importing
+    modules of the working directory. On Linux the kernel kills it when the *thread* that started it ends.
     """
 
     def __init__(self, module: str, replies: Any) -> None:
@@ -123,7 +124,7 @@ class WorkerProcess(WorkerHandle):
         """With the last line that it printed: "ended with SIGKILL (often for want of memory): …"."""
         self.close()
         code, lines = self._process.returncode, [line.decode(errors="replace").strip() for line in self._printed]
-        names = {one.value: one.name for one in signal.Signals}
+        names = {number.value: number.name for number in signal.Signals}
         how = f"exit code {code}" if code >= 0 else names.get(-code, f"signal {-code}")
         hint = " (often for want of memory)" if code == -signal.SIGKILL else ""
         last = next(filter(None, reversed(lines)), "")
@@ -131,12 +132,12 @@ class WorkerProcess(WorkerHandle):
 
 
 def is_worker() -> bool:
-    """Whether this process is a worker, so that what may crash or hang may be done in it."""
+    """Whether this process is a worker, where native code may crash or hang."""
     return os.environ.get(_WORKER) == str(os.getppid())
 
 
 def become_worker() -> None:
-    """Declare this process a worker, which somebody else has started."""
+    """Declare this process a worker; another program has started it."""
     os.environ[_WORKER] = str(os.getppid())
 
 
