@@ -27,7 +27,7 @@ from scorer.audit.gates import Rule, evaluate, load_gates
 from scorer.audit.mix import add_mix
 from scorer.audit.suggest import NIGHTS, change_gates, value_gates
 from scorer.metric.verdict import FINE
-from scorer.stats.intervals import Pairs, Sample
+from scorer.stats.intervals import PairedCounts, Sample
 from scorer.storage.finished_output import FinishedOutput
 
 Codes = npt.NDArray[np.int64]
@@ -63,8 +63,8 @@ def group_figures(group: Group, parts: Sequence[tuple[Codes, Codes, int]]) -> Gr
         own = Sides(
             *(Sample(sum(one.count for one in side), sum(one.n for one in side)) for side in zip(*strata, strict=True))
         )
-        rates[name] = rate_change(own, strata, Pairs(), Pairs())
-        added[f"added_{name}"] = added_rate(own, strata, Pairs())
+        rates[name] = rate_change(own, strata, PairedCounts(), PairedCounts())
+        added[f"added_{name}"] = added_rate(own, strata, PairedCounts())
     change = Change(
         rows_before=len(before), added=len(now) - kept, removed=len(before) - kept, kept=kept, rewritten=0, flips=0,
         backoff_before=None, rates=rates, added_rates={name: added[name] for name in ADDED_RATES},

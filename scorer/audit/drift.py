@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..stats.intervals import Pairs, Rate, Sample, interval_of_difference
+from ..stats.intervals import PairedCounts, Rate, Sample, interval_of_difference
 from ..stats.significance import compare_strata
 from .database import Grouping
 from .document import Group, GroupFigures, HistoryRow
@@ -96,7 +96,7 @@ class NightlyCounts:
 
     def _p(self, last: int, groups: Sequence[Group], rate: str, window: int, effect: float) -> float | None:
         now, before = (self._sample(nights, groups, rate, effect) for nights in self._windows(last, window))
-        tested = compare_strata(Pairs(), list(zip(now, before, strict=True)))
+        tested = compare_strata(PairedCounts(), list(zip(now, before, strict=True)))
         return tested.p_rise if tested is not None else None
 
 

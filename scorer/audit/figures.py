@@ -20,7 +20,7 @@ from ..errors import UsageError
 from ..metric.verdict import FINE
 from ..scoring.output_columns import by_value, spelled
 from ..scoring.summary import OTHER_PREDICATES
-from ..stats.intervals import ClusterSums, Pairs, Sample, combined, correlation, interval_of_difference, rate
+from ..stats.intervals import ClusterSums, PairedCounts, Sample, combined, correlation, interval_of_difference, rate
 from ..stats.paired import paired_rate
 from ..stats.significance import benjamini_hochberg, compare_strata
 from . import queries
@@ -282,21 +282,21 @@ def _correct(groups: Sequence[GroupFigures]) -> None:
             one.q, one.significant = q, q < LEVEL
 
 
-def as_pairs(counts: Ints, before: tuple[Bools, Bools], now: tuple[Bools, Bools]) -> Pairs:
+def as_pairs(counts: Ints, before: tuple[Bools, Bools], now: tuple[Bools, Bools]) -> PairedCounts:
     """Pairs by their states, *Shape:* (STATES, STATES), as a rate sees them: the states that count, and the hits."""
     (counted0, hit0), (counted1, hit1) = before, now
     both, lost, gained, neither = (
         int(counts[np.ix_(one, other)].sum()) for one in (hit0, counted0 & ~hit0) for other in (hit1, counted1 & ~hit1)
     )
-    return Pairs(both, gained, lost, neither)
+    return PairedCounts(both, gained, lost, neither)
 
 
-def rate_change(own: Sides, parts: Sequence[Sides], pairs: Pairs, kept: Pairs) -> RateChange:
+def rate_change(own: Sides, parts: Sequence[Sides], pairs: PairedCounts, kept: PairedCounts) -> RateChange:
     """``parts``: the rows in the strata of the test. ``pairs``: rewritten ones. ``kept``: of rows in both runs."""
     before, after = own.then, own.this
     change = RateChange(before=before.rate, after=after.rate, difference=None, low=None, high=None, test=None)
     strata = list(_tested_sides(parts))
-    changed = kept if kept.gained + kept.lost else Pairs()  # only where the scoring did
+    changed = kept if kept.gained + kept.lost else PairedCounts()  # only where the scoring did
     both = pairs.plus(changed)
     if tested := compare_strata(both, strata):
         n1, n0 = (both.n + sum(one.n for one in side) for side in zip(*strata, strict=True))
@@ -318,7 +318,7 @@ def _tested_sides(parts: Sequence[Sides]) -> Iterator[tuple[Sample, Sample]]:
             yield (this if 2 * fresh.n < gone.n else fresh), gone
 
 
-def added_rate(own: Sides, parts: Sequence[Sides], pairs: Pairs) -> AddedRate:
+def added_rate(own: Sides, parts: Sequence[Sides], pairs: PairedCounts) -> AddedRate:
     then, _, removed, added, *_ = own
     replaced = 2 * removed.n >= added.n
     before = removed if replaced else then
@@ -331,13 +331,15 @@ def added_rate(own: Sides, parts: Sequence[Sides], pairs: Pairs) -> AddedRate:
             difference = added.count / added.n - removed.count / removed.n
             found.low, found.high = _ends(difference, removed.n, added.n, own, pairs)
         else:
-            tested = compare_strata(Pairs(), [(one.came, one.then) for one in parts])
+            tested = compare_strata(PairedCounts(), [(one.came, one.then) for one in parts])
             found.low, found.high = interval_of_difference(found.added, found.before)
         found.p = tested.p_rise if tested is not None else None
     return found
 
 
-def _ends(difference: float, n0: int, n1: int, own: Sides, pairs: Pairs, variance: float = 0.0) -> tuple[float, float]:
+def _ends(
+    difference: float, n0: int, n1: int, own: Sides, pairs: PairedCounts, variance: float = 0.0
+) -> tuple[float, float]:
     """The interval of a difference between rates of ``n0`` and ``n1`` rows, of which some changed."""
     gone, fresh = own.gone, own.fresh
     samples = [(fresh.n / n1, fresh.rate), (-gone.n / n0, gone.rate)]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..scoring.output_columns import spelled
-from ..stats.intervals import Pairs, Sample
+from ..stats.intervals import PairedCounts, Sample
 from ..stats.significance import compare, holm
 from ..system.numbers import percent
 from . import queries
@@ -74,7 +74,7 @@ def _p(rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures], firs
         tested = compare(pairs, Sample(), Sample())
     else:
         samples = rates.samples(grouping)
-        tested = compare(Pairs(), samples[first][_RATE], samples[other][_RATE])
+        tested = compare(PairedCounts(), samples[first][_RATE], samples[other][_RATE])
     return tested.p if tested is not None else None
 
 

@@ -21,7 +21,7 @@ from ..inference.bundle import Contradiction
 from ..metric.verdict import FINE
 from ..scoring.output_columns import fine_codes, numbers
 from ..scoring.scorer import Scorer
-from ..stats.intervals import Pairs, Rate, combined, rate
+from ..stats.intervals import PairedCounts, Rate, combined, rate
 from ..stats.significance import holm, p_of_interval
 from .label_figures import Codes, Floats, Indices, Mask
 
@@ -190,7 +190,7 @@ def _kind(name: str, about: str, gold: int, base: Codes, edited: Codes) -> KindR
 def _no_difference(edited: Mask, base: Mask) -> float:
     """The p-value of equal shares in the two texts of the pairs (Newcombe's interval). *Shape:* (pairs,) each."""
     counts = (edited & base, edited & ~base, ~edited & base, ~edited & ~base)
-    pairs = Pairs(*(int(one.sum()) for one in counts))
+    pairs = PairedCounts(*(int(one.sum()) for one in counts))
     difference = (pairs.gained - pairs.lost) / pairs.n
     return p_of_interval(difference, *combined(difference, (), pairs), 0.0)
 

@@ -26,48 +26,60 @@ _NO_VARIANCE = 1e-12
 
 
 class Rate(OpenRecord, frozen=True):
-    """``count`` of ``n`` rows or facts, their share, and its 95 % interval (Wilson)."""
+    """A share of rows or facts, with its 95 % interval (Wilson)."""
 
     count: int
+    """Rows or facts that count."""
     n: int
+    """All rows or facts."""
     value: float | None
+    """``count`` / ``n``; ``None`` when ``n`` is 0."""
     low: float | None
+    """Lower limit of the interval."""
     high: float | None
+    """Upper limit of the interval."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """``count`` hits of ``n`` rows. ``effect``: their design effect."""
+    """Hits among the rows of a sample."""
 
     count: int = 0
+    """Hits."""
     n: int = 0
+    """Rows."""
     effect: float = 1.0
+    """Design effect of the rows."""
 
     @property
     def rate(self) -> Rate:
-        """Their share, with its interval."""
+        """The share of hits, with its interval."""
         return rate(self.count, self.n, self.effect)
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Pairs by what is true of the earlier and the later half: ``both``, only the later (``gained``), only the earlier
-    (``lost``), ``neither``. ``effect``: design effect of the pairs' differences."""
+class PairedCounts:
+    """Numbers of pairs, by which of their halves are hits: the earlier one, the later one."""
 
     both: int = 0
+    """Pairs of two hits."""
     gained: int = 0
+    """Pairs in which only the later half is a hit."""
     lost: int = 0
+    """Pairs in which only the earlier half is a hit."""
     neither: int = 0
+    """Pairs without a hit."""
     effect: float = 1.0
+    """Design effect of the differences of the pairs."""
 
     @property
     def n(self) -> int:
         """All pairs."""
         return self.both + self.gained + self.lost + self.neither
 
-    def plus(self, other: Pairs) -> Pairs:
-        """Both together, with the design effect of these."""
-        return Pairs(
+    def plus(self, other: PairedCounts) -> PairedCounts:
+        """Sum of both counts, with the design effect of the first."""
+        return PairedCounts(
             self.both + other.both, self.gained + other.gained, self.lost + other.lost, self.neither + other.neither,
             self.effect,
         )  # fmt: skip
@@ -122,7 +134,7 @@ def interval_of_difference(now: Rate, before: Rate) -> tuple[float | None, float
 def combined(
     difference: float,
     samples: Iterable[tuple[float, Rate]],
-    pairs: Pairs | None = None,
+    pairs: PairedCounts | None = None,
     weights: tuple[float, float] = (1.0, 1.0),
     variance: float = 0.0,
 ) -> tuple[float, float]:
@@ -130,14 +142,15 @@ def combined(
 
     Args:
         samples: (weight, share) of each; a negative weight subtracts. Samples without rows are ignored.
-        pairs: whose later share counts with the first of ``weights``, minus the earlier with the second.
-        variance: of any other uncertainty in the difference, assumed to be normal.
+        pairs: paired rows; their later share is added, and their earlier one subtracted.
+        weights: weight of the later share of ``pairs``, and of the earlier one.
+        variance: variance of any further, normal error in the difference.
     """
     below = above = (Z * Z) * variance
-    for weight, one in samples:
-        if one.value is None or one.low is None or one.high is None:
+    for weight, share in samples:
+        if share.value is None or share.low is None or share.high is None:
             continue
-        down, up = one.value - one.low, one.high - one.value
+        down, up = share.value - share.low, share.high - share.value
         down, up = (down, up) if weight >= 0 else (up, down)
         below += (weight * down) ** 2
         above += (weight * up) ** 2
@@ -154,19 +167,24 @@ def combined(
 
 @dataclass(frozen=True)
 class ClusterSums:
-    """Sums over the clusters of a sample, of its rows ``n`` and hits ``x`` in each: ``clusters`` with rows, ``rows``
-    Σn, ``hits`` Σx, ``rows2`` Σn², ``product`` Σnx, ``hits2`` Σx²."""
+    """Sums over the clusters of a sample, of the rows n and the hits x in each."""
 
     clusters: int = 0
+    """Clusters with rows."""
     rows: int = 0
+    """Σn"""
     hits: int = 0
+    """Σx"""
     rows2: int = 0
+    """Σn²"""
     product: int = 0
+    """Σnx"""
     hits2: int = 0
+    """Σx²"""
 
     @property
     def size(self) -> float:
-        """Rows that the cluster of a row has, on average over rows; 1 where no cluster has several."""
+        """Mean over rows of the size of the row's cluster; 1 where each cluster has one row."""
         return self.rows2 / self.rows if self.rows else 1.0
 
     def effect(self, correlation: float) -> float:
@@ -180,7 +198,7 @@ def correlation(sums: ClusterSums, squares: int | None = None) -> float | None:
     ``None`` where nothing can be estimated: clusters are fewer than :data:`LEAST_CLUSTERS`, or all rows agree.
 
     Args:
-        squares: Σx² over rows, where these are not 0 and 1: differences of pairs are +1, 0 and -1.
+        squares: Σx² over rows, where hits are not 0 or 1: differences of pairs are +1, 0 and -1.
     """
     if sums.clusters < LEAST_CLUSTERS:
         return None
@@ -196,7 +214,7 @@ def correlation(sums: ClusterSums, squares: int | None = None) -> float | None:
 
 
 def share_interval(hits: Ints, rows: Ints) -> list[float] | None:
-    """Wilson's 95 % interval of Σhits / Σrows of clusters, taken to be fully correlated where that is not known.
+    """Wilson's 95 % interval of Σhits / Σrows of clusters, fully correlated where no correlation can be estimated.
 
     ``None`` with fewer than two clusters that have rows. *Shape:* (clusters,) each, int64.
     """

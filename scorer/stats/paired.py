@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..system.codec import OpenRecord
-from .intervals import ClusterSums, Ints, Pairs, Rate, Sample, Z, combined, correlation, rate
+from .intervals import ClusterSums, Ints, PairedCounts, Rate, Sample, Z, combined, correlation, rate
 from .post_stratified import LabelledClass
 from .significance import compare, p_of_interval
 
@@ -28,12 +28,12 @@ class PairedRate(OpenRecord, frozen=True, kw_only=True):
     """A rate of two groups over shared inputs.
 
     Attributes:
-        first: of the first group.
-        second: of the second group.
-        difference: of the first minus the second.
-        low: lower limit of its 95 % interval.
+        first: rate of the first group.
+        second: rate of the second group.
+        difference: the first rate minus the second.
+        low: lower limit of the 95 % interval of the difference.
         high: upper limit.
-        p: of McNemar's exact test (mid-p).
+        p: p-value of McNemar's exact test (mid-p).
     """
 
     first: Rate
@@ -50,10 +50,10 @@ class Difference(OpenRecord, frozen=True, kw_only=True):
     Attributes:
         first: estimate of the first rate.
         second: estimate of the second rate.
-        difference: of the first minus the second.
-        low: lower limit of its 95 % interval.
+        difference: the first rate minus the second.
+        low: lower limit of the 95 % interval of the difference.
         high: upper limit.
-        p: two-sided, of no difference.
+        p: two-sided p-value of no difference.
     """
 
     first: float
@@ -64,7 +64,7 @@ class Difference(OpenRecord, frozen=True, kw_only=True):
     p: float
 
 
-def paired_rate(pairs: Pairs) -> PairedRate:
+def paired_rate(pairs: PairedCounts) -> PairedRate:
     """The rates of both halves of ``pairs``, of which there is at least one; the later half is the first group."""
     tested = compare(pairs, Sample(), Sample())
     difference = (pairs.gained - pairs.lost) / pairs.n
@@ -79,7 +79,7 @@ def paired_rate(pairs: Pairs) -> PairedRate:
     )
 
 
-def pairs_of(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], inputs: Ints) -> Pairs:
+def pairs_of(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], inputs: Ints) -> PairedCounts:
     """Count pairs of rows by what is true of each, with the design effect of pairs that share an input.
 
     *Shape:* (pairs,) each.
@@ -97,16 +97,16 @@ def pairs_of(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], inputs
         int((change**2).sum()),
     )
     effect = sums.effect(correlation(sums, gained + lost) or 0.0) if len(first) else 1.0
-    return Pairs(int((first & second).sum()), gained, lost, int((~first & ~second).sum()), effect)
+    return PairedCounts(int((first & second).sum()), gained, lost, int((~first & ~second).sum()), effect)
 
 
 def pairs_needed(first: float, second: float, changed: float, level: float = 0.05) -> int | None:
-    """Pairs of which :data:`POWER` of all samples show a difference; ``None`` where the rates are equal.
+    """Number of pairs with which a share :data:`POWER` of all samples shows a difference; ``None`` for equal rates.
 
     Args:
         first, second: rates from 0 to 1.
-        changed: the share of pairs of which one half alone counts.
-        level: of the two-sided test.
+        changed: share of pairs in which only one half counts.
+        level: significance level of the two-sided test.
     """
     difference = first - second
     if not difference:
@@ -117,7 +117,7 @@ def pairs_needed(first: float, second: float, changed: float, level: float = 0.0
 
 
 def pairs_needed_for(difference: Difference, pairs: int) -> int | None:
-    """As :func:`pairs_needed`, for an estimated difference of ``pairs`` pairs of which as large a share is labelled."""
+    """As :func:`pairs_needed`, for a difference estimated from ``pairs`` pairs; the share of labelled rows is kept."""
     value = difference.difference
     if not value:
         return None
@@ -139,29 +139,30 @@ def true_difference(
         first, second: classes of the rows of each group.
         predicted: of each pair of rows, the share of its class that counts. *Shape:* (pairs,) each, float64.
     """
-    (value, down, up), (other, other_down, other_up) = _of_labels(first), _of_labels(second)
-    mine, theirs = predicted
-    inputs = Z * Z * float(np.var(mine - theirs, ddof=1)) / len(mine) if len(mine) > 1 else 1.0
-    low = max(-1.0, value - other - math.sqrt(down + other_up + inputs))
-    high = min(1.0, value - other + math.sqrt(up + other_down + inputs))
-    p = p_of_interval(value - other, low, high, 0.0)
-    return Difference(first=value, second=other, difference=value - other, low=low, high=high, p=p)
+    (first_value, first_down, first_up), (second_value, second_down, second_up) = _of_labels(first), _of_labels(second)
+    first_predicted, second_predicted = predicted
+    pairs, difference = len(first_predicted), first_value - second_value
+    inputs = Z * Z * float(np.var(first_predicted - second_predicted, ddof=1)) / pairs if pairs > 1 else 1.0
+    low = max(-1.0, difference - math.sqrt(first_down + second_up + inputs))
+    high = min(1.0, difference + math.sqrt(first_up + second_down + inputs))
+    p = p_of_interval(difference, low, high, 0.0)
+    return Difference(first=first_value, second=second_value, difference=difference, low=low, high=high, p=p)
 
 
 def true_rate(classes: Sequence[LabelledClass]) -> tuple[float, float, float]:
     """A post-stratified rate, and the limits of its 95 % interval for inputs like these: the labels' errors, without a
     correction for a finite population, and that of the inputs."""
     value, down, up = _of_labels(classes)
-    rows = sum(one.rows for one in classes)
-    inputs = Z * Z * sum(one.rows * (one.share - value) ** 2 for one in classes) / rows**2
+    rows = sum(stratum.rows for stratum in classes)
+    inputs = Z * Z * sum(stratum.rows * (stratum.share - value) ** 2 for stratum in classes) / rows**2
     return value, max(0.0, value - math.sqrt(down + inputs)), min(1.0, value + math.sqrt(up + inputs))
 
 
 def _of_labels(classes: Sequence[LabelledClass]) -> tuple[float, float, float]:
     """A rate, and its squared distances to the limits that the labels alone leave."""
-    rows = sum(one.rows for one in classes)
-    value = sum(one.rows * one.share for one in classes) / rows
-    limits = [(one, one.limits_of(one.labels)) for one in classes]
-    below = sum((one.rows / rows * (one.share - low)) ** 2 for one, (low, _) in limits)
-    above = sum((one.rows / rows * (high - one.share)) ** 2 for one, (_, high) in limits)
+    rows = sum(stratum.rows for stratum in classes)
+    value = sum(stratum.rows * stratum.share for stratum in classes) / rows
+    limits = [(stratum, stratum.limits_of(stratum.labels)) for stratum in classes]
+    below = sum((stratum.rows / rows * (stratum.share - low)) ** 2 for stratum, (low, _) in limits)
+    above = sum((stratum.rows / rows * (high - stratum.share)) ** 2 for stratum, (_, high) in limits)
     return value, below, above

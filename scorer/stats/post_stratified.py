@@ -17,14 +17,18 @@ _TAIL = 0.025
 
 
 class LabelledClass(Record, frozen=True, kw_only=True):
-    """Rows that the metric gives one label. ``count`` of its ``labels`` labelled rows count for the rate. ``assumed``:
-    the share that counts where no row is labelled."""
+    """Rows that the metric gives one label: a stratum of the estimate."""
 
     label: str
+    """The metric's label."""
     rows: int
+    """Number of rows."""
     labels: int
+    """Rows with a human label."""
     count: int
+    """Rows with a human label that count for the rate."""
     assumed: float = 0.0
+    """Share of rows that count where none has a human label."""
 
     @property
     def share(self) -> float:
@@ -53,10 +57,10 @@ def effective_labels(labels: int, rows: int) -> float:
 
 def estimate(classes: Sequence[LabelledClass]) -> tuple[float, float, float]:
     """The rate over all rows, and the limits of its 95 % interval."""
-    rows = sum(one.rows for one in classes)
-    value = sum(one.rows * one.share for one in classes) / rows
-    below = sum((one.rows * (one.share - one.limits[0])) ** 2 for one in classes)
-    above = sum((one.rows * (one.limits[1] - one.share)) ** 2 for one in classes)
+    rows = sum(stratum.rows for stratum in classes)
+    value = sum(stratum.rows * stratum.share for stratum in classes) / rows
+    below = sum((stratum.rows * (stratum.share - stratum.limits[0])) ** 2 for stratum in classes)
+    above = sum((stratum.rows * (stratum.limits[1] - stratum.share)) ** 2 for stratum in classes)
     return value, max(0.0, value - math.sqrt(below) / rows), min(1.0, value + math.sqrt(above) / rows)
 
 

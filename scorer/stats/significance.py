@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .intervals import Pairs, Sample, Z
+from .intervals import PairedCounts, Sample, Z
 
 LARGE = 2_500.0
 """Variance from which on the normal distribution is used."""
@@ -27,33 +27,39 @@ Floats = npt.NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class Tested:
-    """``z``: the excess of hits among the later rows in standard deviations. ``p``: how often chance alone gives a
-    number of hits that is less likely, and half of how often one as likely. ``p_rise``: as many or more."""
+    """Result of a test of a changed share."""
 
     z: float
+    """Excess of hits among the later rows, in standard deviations."""
     p: float
+    """Two-sided mid-p: the probability of all less likely numbers of hits, and half that of the equally likely ones."""
     p_rise: float
+    """One-sided p: the probability of at least as many hits among the later rows."""
 
 
-def compare(pairs: Pairs, after: Sample, before: Sample) -> Tested | None:
+def compare(pairs: PairedCounts, after: Sample, before: Sample) -> Tested | None:
     """Test pairs and two disjoint samples, divided by their design effects; ``None`` where there are none."""
     return compare_strata(pairs, [(after, before)])
 
 
-def compare_strata(pairs: Pairs, strata: Sequence[tuple[Sample, Sample]]) -> Tested | None:
-    """The same for two samples in each of several strata, (after, before) each: the exact conditional test of a common
-    odds ratio of 1 (Gart, Biometrika 57, 1970, 471-475), which sees no difference where only the strata's sizes differ.
+def compare_strata(pairs: PairedCounts, strata: Sequence[tuple[Sample, Sample]]) -> Tested | None:
+    """The exact conditional test of a common odds ratio of 1 (Gart, Biometrika 57, 1970, 471-475).
+
+    It sees no difference where only the sizes of the strata differ.
+
+    Args:
+        strata: two disjoint samples (after, before) of each stratum.
     """
-    gained, lost = (round(one / pairs.effect) for one in (pairs.gained, pairs.lost))
+    gained, lost = (round(count / pairs.effect) for count in (pairs.gained, pairs.lost))
     changed = gained + lost
-    mean, variance, seen = changed / 2, changed / 4, gained
+    mean, variance, observed = changed / 2, changed / 4, gained
     tables = []
     comparable = pairs.n > 0
     for after, before in strata:
-        (count, n), (other, m) = _effective(after), _effective(before)
+        (count_after, n), (count_before, m) = _effective(after), _effective(before)
         if n and m:
-            comparable, hits, total = True, count + other, n + m
-            seen += count
+            comparable, hits, total = True, count_after + count_before, n + m
+            observed += count_after
             mean += hits * n / total
             variance += hits * (total - hits) * n * m / (total**2 * (total - 1))
             tables.append((hits, n, m))
@@ -61,11 +67,11 @@ def compare_strata(pairs: Pairs, strata: Sequence[tuple[Sample, Sample]]) -> Tes
         return None
     if variance == 0:
         return Tested(0.0, 1.0, 1.0)
-    z = (seen - mean) / math.sqrt(variance)
+    z = (observed - mean) / math.sqrt(variance)
     if variance >= LARGE:
         return Tested(z, math.erfc(abs(z) / math.sqrt(2)), 0.5 * math.erfc(z / math.sqrt(2)))
     first, weights = _distribution(changed, tables)
-    at = seen - first
+    at = observed - first
     if not 0 <= at < len(weights):  # so far away that its probability is 0 as a double
         return Tested(z, 0.0, 0.0 if z > 0 else 1.0)
     upto, below = (float(weights[weights <= weights[at] * limit].sum()) for limit in (_AS_LIKELY, 1 / _AS_LIKELY))
@@ -110,12 +116,12 @@ def _from_ratios(over: Floats, under: Floats) -> Floats:
 def holm(values: Sequence[float | None]) -> list[float | None]:
     """Adjusted p-values (Holm, Scandinavian Journal of Statistics 6, 1979); ``None`` is no test and stays ``None``."""
     order = sorted((p, place) for place, p in enumerate(values) if p is not None)
-    found: list[float | None] = [None] * len(values)
+    adjusted: list[float | None] = [None] * len(values)
     largest = 0.0
     for rank, (p, place) in enumerate(order):
         largest = max(largest, min(1.0, p * (len(order) - rank)))
-        found[place] = largest
-    return found
+        adjusted[place] = largest
+    return adjusted
 
 
 def benjamini_hochberg(p: Sequence[float]) -> npt.NDArray[np.float64]:

@@ -34,13 +34,16 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Standardised:
-    """Shares of two runs at one mix of groups, and the 95 % interval of their difference; ``None`` where a group has
-    none."""
+    """Shares of two runs at one mix of groups, and the 95 % interval of their difference."""
 
     now: float
+    """Share of the later run."""
     before: float
+    """Share of the earlier run."""
     low: float | None
+    """Lower limit of the difference; ``None`` where a group has no interval."""
     high: float | None
+    """Upper limit of the difference."""
 
 
 def standardise(strata: Sequence[Stratum], effect: float = 1.0) -> Standardised | None:
@@ -49,17 +52,17 @@ def standardise(strata: Sequence[Stratum], effect: float = 1.0) -> Standardised 
     Args:
         effect: variance of the weighted sum over that of independent groups, for groups that share inputs.
     """
-    total = sum(one.weight for one in strata)
+    total = sum(stratum.weight for stratum in strata)
     if not total:
         return None
-    now = sum(one.weight * one.now for one in strata) / total
-    before = sum(one.weight * one.before for one in strata) / total
+    now = sum(stratum.weight * stratum.now for stratum in strata) / total
+    before = sum(stratum.weight * stratum.before for stratum in strata) / total
     below = above = 0.0
-    for one in strata:
-        if one.low is None or one.high is None:
+    for stratum in strata:
+        if stratum.low is None or stratum.high is None:
             return Standardised(now, before, None, None)
-        difference = one.now - one.before
-        below += (one.weight * (difference - one.low)) ** 2
-        above += (one.weight * (one.high - difference)) ** 2
+        difference = stratum.now - stratum.before
+        below += (stratum.weight * (difference - stratum.low)) ** 2
+        above += (stratum.weight * (stratum.high - difference)) ** 2
     down, up = (math.sqrt(effect * squares) / total for squares in (below, above))
     return Standardised(now, before, max(-1.0, now - before - down), min(1.0, now - before + up))

@@ -9,7 +9,7 @@ import pytest
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Document
 from scorer.audit.report import console_text
-from scorer.stats.intervals import Pairs, Sample
+from scorer.stats.intervals import PairedCounts, Sample
 from scorer.stats.significance import compare_strata
 from tests.audit.nights import Row, compared, gates_file, night, of_system, row, table
 from tests.scored_outputs import finish
@@ -42,7 +42,7 @@ def test_a_rate_of_all_rows_is_compared_at_the_mix_of_the_baseline(tmp_path: Pat
     assert change.mix.distance == pytest.approx((1 / 6 + 1 / 6 + 1 / 3) / 2)
     # The test is stratified, too: within each system.
     strata = [(Sample(*after[name]), Sample(*before[name])) for name in after]
-    right = compare_strata(Pairs(), strata)
+    right = compare_strata(PairedCounts(), strata)
     assert change.rates["not_ok_rate"].test.p == pytest.approx(right.p) and right.p > 0.9
     assert (added.status, added.p) == ("pass", pytest.approx(right.p_rise))
     assert "within each system" in added.message

@@ -18,7 +18,7 @@ import pytest
 from scorer.errors import ColumnError, UsageError
 from scorer.evaluation.comparison import CompareOptions, Comparison, compare
 from scorer.evaluation.sampling import LabelledOutput, draw_rows, read_labels
-from scorer.stats.intervals import Pairs
+from scorer.stats.intervals import PairedCounts
 from scorer.stats.paired import paired_rate
 from scorer.stats.significance import holm
 from tests.evaluation.scored import save, scored
@@ -98,7 +98,7 @@ def test_pairs_are_those_of_a_loop_over_the_rows(made: Path) -> None:
     by_names = {frozenset((one.first, one.second)): one for one in found.pairs}
     assert len(found.pairs) == 3
     for one, other in combinations("abc", 2):
-        counts = {"not_ok_rate": Pairs(), "omission_rate": Pairs(), "hallucination_rate": Pairs()}
+        counts = {"not_ok_rate": PairedCounts(), "omission_rate": PairedCounts(), "hallucination_rate": PairedCounts()}
         pair = by_names[frozenset((one, other))]
         for name in inputs:
             for mine, theirs in zip(texts[pair.first, name], texts[pair.second, name], strict=False):
@@ -109,7 +109,9 @@ def test_pairs_are_those_of_a_loop_over_the_rows(made: Path) -> None:
                 ):
                     hits = [label != "OK" and word in label for label in (mine, theirs)]
                     counts[rate] = counts[rate].plus(
-                        Pairs(hits == [True, True], hits == [True, False], hits == [False, True], hits == [False] * 2)
+                        PairedCounts(
+                            hits == [True, True], hits == [True, False], hits == [False, True], hits == [False] * 2
+                        )
                     )
         for rate, pairs in counts.items():
             naive, ours = paired_rate(pairs), pair.rates[rate]

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scorer.stats.intervals import Pairs
+from scorer.stats.intervals import PairedCounts
 from scorer.stats.paired import paired_rate, pairs_needed, pairs_needed_for, pairs_of, true_difference, true_rate
 from scorer.stats.post_stratified import LabelledClass
 
 
 @pytest.mark.parametrize(("gained", "lost"), [(0, 0), (3, 1), (12, 2), (1, 9), (40, 20)])
 def test_the_p_is_the_mid_p_of_a_binomial(gained: int, lost: int) -> None:
-    found = paired_rate(Pairs(both=11, gained=gained, lost=lost, neither=30))
+    found = paired_rate(PairedCounts(both=11, gained=gained, lost=lost, neither=30))
     n, low = gained + lost, min(gained, lost)
     exact = min(1.0, 2 * stats.binom.cdf(low, n, 0.5) - stats.binom.pmf(low, n, 0.5)) if n else 1.0
     assert found.p == pytest.approx(exact)

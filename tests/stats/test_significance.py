@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 from scorer.stats.intervals import (
     ClusterSums,
-    Pairs,
+    PairedCounts,
     Rate,
     Sample,
     combined,
@@ -28,7 +28,7 @@ NONE = Sample()
 
 @pytest.mark.parametrize(("gained", "lost"), [(0, 1), (3, 9), (12, 12), (0, 24), (24, 0), (150, 86)])
 def test_of_pairs_it_is_mcnemars_test(gained: int, lost: int) -> None:
-    found = compare(Pairs(5, gained, lost, 7), NONE, NONE)
+    found = compare(PairedCounts(5, gained, lost, 7), NONE, NONE)
     n = gained + lost
     # The mid-p of Fagerland, Lydersen & Laake (2013): the exact p less the probability of what was seen.
     tail = min(2 * stats.binom.cdf(min(gained, lost), n, 0.5), 1 + stats.binom.pmf(gained, n, 0.5) * (gained == lost))
@@ -43,7 +43,7 @@ def test_of_pairs_it_is_mcnemars_test(gained: int, lost: int) -> None:
     [(3, 10, 1, 12), (0, 5, 3, 8), (100, 100, 11, 100), (3, 200_000, 1, 100_000), (120, 1000, 150, 1000)],
 )
 def test_of_two_samples_it_is_fishers_test(count: int, n: int, other: int, m: int) -> None:
-    found = compare(Pairs(), Sample(count, n), Sample(other, m))
+    found = compare(PairedCounts(), Sample(count, n), Sample(other, m))
     table = [[count, n - count], [other, m - other]]
     assert found.p_rise == pytest.approx(stats.fisher_exact(table, alternative="greater").pvalue, rel=1e-6)
     seen = stats.hypergeom.pmf(count, n + m, count + other, n)
@@ -71,20 +71,20 @@ def test_strata_are_tested_by_the_exact_conditional_test() -> None:
     chances = conditional(strata)
     exact = sum(chance for chance in chances.values() if chance <= chances[16] * (1 + 1e-7))
     assert round(exact, 5) == 0.03994
-    found = compare_strata(Pairs(), strata)
+    found = compare_strata(PairedCounts(), strata)
     as_likely = sum(chance for chance in chances.values() if abs(chance / chances[16] - 1) < 1e-7)
     assert found.p == pytest.approx(exact - as_likely / 2)
     assert found.p_rise == pytest.approx(sum(chance for hits, chance in chances.items() if hits >= 16))
     # Rates that are the same in each stratum are no difference, whatever the sizes; together they would be one.
     sizes = [(2, 200, 1, 100), (2, 20, 20, 200), (200, 400, 20, 40)]
     equal = [(Sample(a, n), Sample(b, m)) for a, n, b, m in sizes]
-    assert compare_strata(Pairs(), equal).p > 0.9
-    assert compare(Pairs(), Sample(204, 620), Sample(41, 340)).p < 1e-9
-    assert compare_strata(Pairs(), [(NONE, Sample(1, 4)), (Sample(2, 5), NONE)]) is None
+    assert compare_strata(PairedCounts(), equal).p > 0.9
+    assert compare(PairedCounts(), Sample(204, 620), Sample(41, 340)).p < 1e-9
+    assert compare_strata(PairedCounts(), [(NONE, Sample(1, 4)), (Sample(2, 5), NONE)]) is None
 
 
 def test_pairs_and_samples_are_strata_of_one_table() -> None:
-    pairs, after, before = Pairs(4, 5, 1, 9), Sample(3, 4), Sample(1, 6)
+    pairs, after, before = PairedCounts(4, 5, 1, 9), Sample(3, 4), Sample(1, 6)
     found = compare(pairs, after, before)
     totals = {}
     for gained in range(7):
@@ -98,15 +98,15 @@ def test_pairs_and_samples_are_strata_of_one_table() -> None:
 
 
 def test_correlated_rows_count_as_fewer() -> None:
-    one = compare(Pairs(), Sample(20, 100), Sample(40, 400))
-    three = compare(Pairs(), Sample(60, 300, effect=3.0), Sample(120, 1200, effect=3.0))
+    one = compare(PairedCounts(), Sample(20, 100), Sample(40, 400))
+    three = compare(PairedCounts(), Sample(60, 300, effect=3.0), Sample(120, 1200, effect=3.0))
     assert one == three
-    assert compare(Pairs(0, 9, 3, 40), NONE, NONE) == compare(Pairs(0, 18, 6, 80, effect=2.0), NONE, NONE)
+    assert compare(PairedCounts(0, 9, 3, 40), NONE, NONE) == compare(PairedCounts(0, 18, 6, 80, effect=2.0), NONE, NONE)
 
 
 def test_where_nothing_varies_nothing_is_found() -> None:
-    assert compare(Pairs(), Sample(1, 3), NONE) is None
-    same = compare(Pairs(5, 0, 0, 5), NONE, NONE)
+    assert compare(PairedCounts(), Sample(1, 3), NONE) is None
+    same = compare(PairedCounts(5, 0, 0, 5), NONE, NONE)
     assert (same.p, same.p_rise) == (1.0, 1.0)
 
 
@@ -173,7 +173,7 @@ def test_a_difference_in_which_nothing_is_uncertain_is_a_point() -> None:
     ],
 )
 def test_difference_within_pairs_of_the_literature(cells: tuple[int, int, int, int], low: float, high: float) -> None:
-    pairs = Pairs(*cells)
+    pairs = PairedCounts(*cells)
     found = combined((pairs.gained - pairs.lost) / pairs.n, [], pairs)
     assert found == pytest.approx((low, high), abs=5e-4)
 
