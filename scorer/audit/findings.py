@@ -101,7 +101,7 @@ def _changed(group: GroupFigures, gates: Sequence[Gate]) -> list[Finding]:
     evidence = [_moved(name, one) for name, one, _ in rises or moved]
     if mine or rises:
         of_kind = {gate.metric for gate in mine} | {name for name, _, _ in rises} == {"contradicted_rate"}
-        message, predicate = _what_changed(group, mine)
+        message, predicate = _what_changed(group, mine, all_rows_rose=bool(rises))
         if of_kind and "contradicted_rate" in rates:
             message, predicate = (
                 f"{name_of(group.group)}: {_counts('contradicted_rate', rates['contradicted_rate'])}",
@@ -127,12 +127,14 @@ def _difference(group: GroupFigures, name: str) -> float:
     return group.change.rates[name].difference or 0.0
 
 
-def _what_changed(group: GroupFigures, gates: Sequence[Gate]) -> tuple[str, str | None]:
-    """The change of a group in a sentence, and the predicate that accounts for it."""
+def _what_changed(group: GroupFigures, gates: Sequence[Gate], *, all_rows_rose: bool) -> tuple[str, str | None]:
+    """The change of a group in a sentence, and the predicate that accounts for it: of its new texts where only their
+    gates speak and the rate of all its rows did not rise visibly.
+    """
     name, change = name_of(group.group), group.change
     if change is None or not change.rows_before:
         return f"{name}: {_of(group.rates['not_ok_rate'])} rows are not OK", None
-    if gates and all(gate.metric in ADDED_RATES for gate in gates):
+    if gates and not all_rows_rose and all(gate.metric in ADDED_RATES for gate in gates):
         one, word = change.added_rates[gates[0].metric], WORDS[gates[0].metric.removeprefix("added_")]
         rows = "" if one.compared_with == "removed" else " rows"
         return f"{name}: {word} in {_of(one.added)} new texts, before in {_of(one.before)}{rows}", None
