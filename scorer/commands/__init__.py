@@ -54,13 +54,13 @@ class LazyGroup(TyperGroup):
             return self._known.get(cmd_name)
         name, _, attribute = COMMANDS[cmd_name].partition(":")
         module = import_module(name, __name__)
-        found = getattr(module, attribute)
-        if isinstance(found, typer.Typer):
-            found.info.name = cmd_name
-            self._known[cmd_name] = typer.main.get_group(found)
+        command = getattr(module, attribute)
+        if isinstance(command, typer.Typer):
+            command.info.name = cmd_name
+            self._known[cmd_name] = typer.main.get_group(command)
         else:
             alone = App()
-            alone.command(cmd_name, cls=getattr(module, f"{cmd_name.capitalize()}Command", None))(found)
+            alone.command(cmd_name, cls=getattr(module, f"{cmd_name.capitalize()}Command", None))(command)
             self._known[cmd_name] = typer.main.get_command(alone)
         return self._known[cmd_name]
 

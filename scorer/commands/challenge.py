@@ -55,13 +55,13 @@ def _judge(name: str, device: DeviceOptions) -> ChallengeResult:
     facts: dict[str, Any] = {"protocol": "factspotter"} if opened.layout.one_text else {"templates": read_templates()}
     table = read_challenge()
     with Scorer(bundle, **facts, **vars(device), log=say_once) as scorer:
-        found, rows = judge(scorer, table, progress)
-        result = measure(table, found, metric=name, signature=scorer.signature, rows=rows)
+        answers, rows = judge(scorer, table, progress)
+        result = measure(table, answers, metric=name, signature=scorer.signature, rows=rows)
     return replace(result, contradiction=opened.contradiction)
 
 
 def print_challenge(console: Console, result: ChallengeResult) -> None:
-    """Print the tables of changes by kind, and what must hold between texts."""
+    """Print the tables of changes by kind, and the requirements between texts."""
     show = console.print
     show(f"{result.metric}: {result.rows:,} texts, {result.pairs:,} pairs, revision {result.revision}")
     show(f"signature: {result.signature}")
@@ -84,21 +84,21 @@ def print_challenge(console: Console, result: ChallengeResult) -> None:
         )
     if result.checks:
         show("\nWhat must hold between texts")
-        made = table("", "broken", "largest change", "n")
+        requirements = table("", "broken", "largest change", "n")
         for check in result.checks:
-            made.add_row(check.name, _shown(check.broken), number(check.largest), f"{check.broken.n:,}")
-        show(made)
+            requirements.add_row(check.name, _shown(check.broken), number(check.largest), f"{check.broken.n:,}")
+        show(requirements)
 
 
 def _kinds(result: ChallengeResult, wrong: bool) -> Table:
     counted = "flagged" if wrong else "passed"
-    made = table("kind", "expected", "change", counted, "unchanged passed", "both right", "p", "n", left=3)
+    by_kind = table("kind", "expected", "change", counted, "unchanged passed", "both right", "p", "n", left=3)
     for kind in result.kinds:
         if (kind.expected != "OK") == wrong:
-            made.add_row(kind.kind, kind.expected, kind.about, _shown(kind.right), _shown(kind.base),
+            by_kind.add_row(kind.kind, kind.expected, kind.about, _shown(kind.right), _shown(kind.base),
                          _shown(kind.pairs), number(kind.p), f"{kind.right.n:,}")  # fmt: skip
-    return made
+    return by_kind
 
 
-def _shown(one: Rate) -> str:
-    return with_interval(one.value, (one.low, one.high), share)
+def _shown(rate: Rate) -> str:
+    return with_interval(rate.value, (rate.low, rate.high), share)

@@ -61,12 +61,12 @@ def check_command(
 
     facts = list(fact)
     sources = {"--triples": triples is not None, "--fact": bool(facts), "--document": bool(document)}
-    named = [name for name, there in sources.items() if there]
-    if len(named) > 1:
-        raise UsageError(f"{' and '.join(named)} cannot be combined; pass one of them")
-    if bool(named) != (text is not None):
+    facts_options = [name for name, is_given in sources.items() if is_given]
+    if len(facts_options) > 1:
+        raise UsageError(f"{' and '.join(facts_options)} cannot be combined; pass one of them")
+    if bool(facts_options) != (text is not None):
         raise UsageError("pass both --triples (or --fact, or --document) and --text, or neither to open the console")
-    if any(not one.strip() for one in facts):
+    if any(not sentence.strip() for sentence in facts):
         raise UsageError("--fact is blank; write a sentence")
     parsed = _parse(triples) if triples is not None else []
     settings = model.settings(ColumnOptions())
@@ -75,7 +75,7 @@ def check_command(
         facts = [sentence for passage in document for sentence in split_document(passage)]
     with open_scorer(settings) as scorer:
         say_bundle_notes(settings)
-        if not named:
+        if not facts_options:
             _console(scorer)
             return
         verdict = scorer.score_facts(facts, text) if facts else scorer.score(parsed, text)
@@ -114,12 +114,12 @@ def explain_command(
     if precision is not None:
         settings = replace(settings, precision=precision)
     with open_scorer(settings, budgets_of_run(plan, settings)) as scorer:
-        found = explain(output, scorer, number)
-    print_result(found, as_json, print_explanation)
-    if not as_json and found.same_labels is False:
+        explanation = explain(output, scorer, number)
+    print_result(explanation, as_json, print_explanation)
+    if not as_json and explanation.same_labels is False:
         say("note: the recomputed label differs from the stored one")
-    if not as_json and found.signature != found.stored_signature:
-        say(f"note: the row was stored under another signature: {found.stored_signature}")
+    if not as_json and explanation.signature != explanation.stored_signature:
+        say(f"note: the row was stored under another signature: {explanation.stored_signature}")
 
 
 def _parse(triples: str) -> list[Triple]:
@@ -127,11 +127,11 @@ def _parse(triples: str) -> list[Triple]:
     from ..metric.formats import parse_triples
 
     try:
-        found, why = parse_triples(triples), "there is no triple"
+        parsed, why = parse_triples(triples), "there is no triple"
     except FactError as error:
-        found, why = [], str(error)
-    if found:
-        return found
+        parsed, why = [], str(error)
+    if parsed:
+        return parsed
     raise UsageError(f"{why}; write subject | predicate | object, and separate triples by ++")
 
 
@@ -171,8 +171,8 @@ def _asked(prompt: str) -> str:
 
 
 def print_verdict(console: Console, verdict: Verdict) -> None:
-    """Print the label, the text, the facts, and the probabilities of every check; what was asked has a column where the
-    lines above do not say it, as for a sentence."""
+    """Print the label, the text, the facts, and the probabilities of every check; a hypothesis that is not in the lines
+    above, such as a sentence, has a column."""
     from ..scoring.output_columns import worst_sentence
     from ..scoring.results import name_facts
 
@@ -194,35 +194,39 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
         console.print(f"worst sentence: {_shortened(worst)}")
     if not verdict.checks:
         return
-    said = {*texts, *verdict.facts, " ".join(verdict.facts[first] for first in asked_facts)}
-    asked = ["" if check.hypothesis in said else _shortened(check.hypothesis) for check in verdict.checks]
-    more = ("asked",) if any(asked) else ()
-    made = table("check", "C", "N", "E", "result", "tokens", *more, names=("result", *more))
-    for check, words in zip(verdict.checks, asked, strict=True):
+    texts_above = {*texts, *verdict.facts, " ".join(verdict.facts[first] for first in asked_facts)}
+    hypotheses = ["" if check.hypothesis in texts_above else _shortened(check.hypothesis) for check in verdict.checks]
+    more = ("asked",) if any(hypotheses) else ()
+    checks = table("check", "C", "N", "E", "result", "tokens", *more, names=("result", *more))
+    for check, words in zip(verdict.checks, hypotheses, strict=True):
         probabilities = (number(value, 4) for value in (check.contradiction, check.neutral, check.entailment))
         result = "not checked" if check.passed is None else "passes" if check.passed else "fails"
         tokens = MISSING if check.tokens is None else f"{check.tokens:,}"
         about = "" if check.fact is None else name_facts(asked_facts[check.fact])
-        made.add_row(_NAMES[check.check].format(about), *probabilities, result, tokens, *([words] if more else []))
-    console.print(made)
+        checks.add_row(_NAMES[check.check].format(about), *probabilities, result, tokens, *([words] if more else []))
+    console.print(checks)
 
 
-def print_explanation(console: Console, found: Explanation) -> None:
+def print_explanation(console: Console, explanation: Explanation) -> None:
     """Print a stored row: the recomputed verdict, the stored one, and how far the two differ."""
-    console.print(f"{found.file}:{found.row}  key {found.key}")
-    stored = found.stored
-    if found.recomputed is not None:
-        print_verdict(console, found.recomputed)
-    if found.why is not None:
-        console.print(f"the row {found.why}")
+    console.print(f"{explanation.file}:{explanation.row}  key {explanation.key}")
+    stored = explanation.stored
+    if explanation.recomputed is not None:
+        print_verdict(console, explanation.recomputed)
+    if explanation.why is not None:
+        console.print(f"the row {explanation.why}")
     if stored.get("fine") is not None:
         console.print(f"stored: {stored['fine']}, confidence {number(stored['confidence'], 4)}")
     elif stored.get("error") is not None:
         console.print(f"stored: error {stored['error']}")
-    if found.difference is not None:
-        bound = {True: "within the bound", False: "beyond the bound", None: "no bound is known"}[found.within_bound]
-        allowed = f" of {found.allowed:.2g}" if found.allowed is not None else ""
-        console.print(f"largest difference of an entailment probability: {found.difference:.2g}, {bound}{allowed}")
+    if explanation.difference is not None:
+        bound = {True: "within the bound", False: "beyond the bound", None: "no bound is known"}[
+            explanation.within_bound
+        ]
+        allowed = f" of {explanation.allowed:.2g}" if explanation.allowed is not None else ""
+        console.print(
+            f"largest difference of an entailment probability: {explanation.difference:.2g}, {bound}{allowed}"
+        )
 
 
 def _shortened(text: str) -> str:

@@ -1,4 +1,4 @@
-"""``scorer cite``: what a paper cites, and how it says which labels these are."""
+"""``scorer cite``: the references of a paper, and a sentence that identifies its labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PROTOCOLS = {
     "factspotter": "the protocol of FactSpotter (Zhang, Balalau and Manolescu, Findings of EMNLP 2023)",
 }
 _UNUSUAL = {"checks": "both", "optional": "none", "sentences": "no", "reading": "verbatim"}
-"""Parts of a signature that a methods section names, where they are not what they usually are."""
+"""The usual values of parts of a signature; a methods section names other values."""
 
 
 def cite_command(out: CitedArgument = None) -> None:
@@ -57,7 +57,7 @@ def software(version: str, signature: Signature | None) -> str:
 
 
 def sentence(version: str, signature: Signature | None) -> str:
-    """How labels were made, for a methods section."""
+    """A sentence of a methods section: how the labels were made."""
     from ..storage.receipts import line_parts
 
     if signature is None:

@@ -65,9 +65,15 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     for pair in comparison.pairs:
         shown = pair.true if comparison.labels else pair.rates
         corrected = pair.true_p if comparison.labels else pair.p
-        for name, one in shown.items():
-            ends = interval((one.low, one.high), points)
-            figures = (f"{pair.pairs:,}", points(one.difference), ends, number(one.p), number(corrected[name]))
+        for name, estimate in shown.items():
+            ends = interval((estimate.low, estimate.high), points)
+            figures = (
+                f"{pair.pairs:,}",
+                points(estimate.difference),
+                ends,
+                number(estimate.p),
+                number(corrected[name]),
+            )
             differences.add_row(pair.first, pair.second, TITLES[name], *figures)
     console.print(differences)
     for line in comparison.agreement:

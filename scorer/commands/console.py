@@ -37,12 +37,14 @@ _FIRST, _EVERY = 10.0, 60.0
 
 
 class Lines:
-    """Lines for people: state of the process. ``quiet``: they are left out. ``verbose``: unexpected errors have a
-    trace. ``said``: by :func:`say_once`, in this command."""
+    """State of the lines for people in this process."""
 
     quiet = False
+    """Whether they are left out."""
     verbose = False
+    """Whether unexpected errors have a traceback."""
     said: set[str] = set()  # noqa: RUF012  (state of the process)
+    """Messages that :func:`say_once` has printed in this command."""
 
 
 def say(message: str, *, always: bool = False) -> None:
@@ -75,13 +77,13 @@ def print_json(value: Any) -> None:
 
 
 def print_result(
-    found: Result, as_json: bool, show: Callable[[Console, Result], None], *, least_width: int = 0
+    result: Result, as_json: bool, show: Callable[[Console, Result], None], *, least_width: int = 0
 ) -> None:
     """Print a result on stdout: as JSON, or as ``show`` prints it, which gets it without hidden characters."""
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        show(make_console(least_width=least_width), all_visible(found))
+        show(make_console(least_width=least_width), all_visible(result))
 
 
 def make_console(*, stderr: bool = False, least_width: int = 0) -> Console:
@@ -164,15 +166,19 @@ def make_reporter() -> Iterator[RunReporter]:
 
 
 def table(*headers: str, left: int = 1, names: Collection[str] = ()) -> Table:
-    """An empty table. The first ``left`` columns, and those of ``names``, hold names: they are aligned left and may
-    wrap. The others hold figures, are aligned right and never wrap."""
+    """An empty table.
+
+    Args:
+        left: number of first columns that hold names; names are aligned left and may wrap.
+        names: headers of other columns that hold names. All others hold figures, are aligned right and never wrap.
+    """
     from rich.table import Table
 
-    made = Table(box=None, pad_edge=False)
+    grid = Table(box=None, pad_edge=False)
     for position, header in enumerate(headers):
         is_name = position < left or header in names
-        made.add_column(header, justify="left" if is_name else "right", no_wrap=not is_name, overflow="fold")
-    return made
+        grid.add_column(header, justify="left" if is_name else "right", no_wrap=not is_name, overflow="fold")
+    return grid
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -26,15 +26,12 @@ _PACKAGES = ("d2t-scorer", "numpy", "pyarrow", "tokenizers", "onnxruntime", "onn
 
 @dataclass(frozen=True, kw_only=True)
 class BundleFindings:
-    """A bundle on the device that ``auto`` takes.
-
-    ``caveat``: why its labels should not be trusted, where that is known. ``instead``: why the precision or layout that
-    the device prefers is not used. ``report``: what its verification found. ``pairs_per_second``: over its probes.
-    """
+    """A bundle on the device that ``auto`` takes."""
 
     name: str
     path: str
     caveat: str | None
+    """Why its labels should not be trusted; ``None`` if no reason is known."""
     variants: list[str]
     scheme: str
     device: str
@@ -42,20 +39,27 @@ class BundleFindings:
     layout: str
     attention: str
     instead: str | None
+    """Why the precision or layout that the device prefers is not used."""
     report: DeviceReport
+    """The result of its verification."""
     pairs_per_second: float
+    """The speed, over its probes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """``packages``: version by package, ``None`` where not installed. ``gpus``: those that the NVIDIA driver shows.
-    ``providers``: state by provider of ONNX Runtime; it and ``bundle`` are ``None`` where a problem came before."""
+    """The state of this machine."""
 
     packages: dict[str, str | None]
+    """Version by package, ``None`` for one that is not installed."""
     problems: list[str]
+    """Reasons why scoring would not work."""
     gpus: list[Hardware]
+    """GPUs that the NVIDIA driver shows."""
     providers: dict[str, str] | None
+    """State by provider of ONNX Runtime; ``None`` after an earlier problem."""
     bundle: BundleFindings | None
+    """The verified bundle; ``None`` after an earlier problem."""
 
 
 def doctor_command(
@@ -115,20 +119,20 @@ def _version(package: str) -> str | None:
 
 
 def _providers() -> dict[str, str]:
-    """Provider → ``starts``, or why not. A session is created on each: a provider that is listed may still fail."""
+    """The state by provider: ``starts``, or why it does not. Creates a session on each: a listed one may still fail."""
     from ..inference.device import KINDS
     from ..inference.session import resolve_device, runtime
 
     kinds = {row.provider: name for name, row in KINDS.items()}
-    found = {}
+    states = {}
     for provider in runtime().get_available_providers():
-        found[provider] = "starts" if provider in kinds else "not used by this program"
+        states[provider] = "starts" if provider in kinds else "not used by this program"
         try:
             if provider in kinds:
                 resolve_device(kinds[provider])
         except ScorerError as error:
-            found[provider] = f"does not start: {error}"
-    return found
+            states[provider] = f"does not start: {error}"
+    return states
 
 
 def _verified(bundle: str) -> BundleFindings:

@@ -37,8 +37,8 @@ GONE = {
     "--prune": "use --rescore to replace outputs, --allow-stale to keep outputs whose input is gone",
     "--check-numbers": "leave it out: the model reads the numbers of facts and texts",
 }
-"""Commands, options and values of development versions: what to use instead. The table is asked only when the program
-refuses its arguments, so that it never hides what exists."""
+"""Commands, options and values of development versions, with their replacements. The table is read only when the parser
+refuses the arguments, so that it never hides an existing option."""
 AGAIN = "; run again with --verbose to see the traceback"
 
 
@@ -53,19 +53,19 @@ class Command(TyperCommand):
         end = args.index("--") if "--" in args else len(args)
         Lines.quiet |= "--quiet" in args[:end]
         Lines.verbose |= "--verbose" in args[:end]
-        own = [one for one in args[:end] if one not in ("--quiet", "--verbose")]
-        return super().parse_args(ctx, own + args[end:])
+        others = [argument for argument in args[:end] if argument not in ("--quiet", "--verbose")]
+        return super().parse_args(ctx, others + args[end:])
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a plain section of the help for each group of options."""
         for title, parameters in help_sections(self, ctx):
-            if records := [record for one in parameters if (record := one.get_help_record(ctx))]:
+            if records := [record for parameter in parameters if (record := parameter.get_help_record(ctx))]:
                 with formatter.section(title):
                     formatter.write_dl(records)
 
     def invoke(self, ctx: Any) -> Any:
         Lines.said.clear()
-        sources = {one.opts[0]: ctx.get_parameter_source(one.name) for one in ctx.command.params}
+        sources = {parameter.opts[0]: ctx.get_parameter_source(parameter.name) for parameter in ctx.command.params}
         from_file = [name for name, source in sources.items() if source and source.name == "DEFAULT_MAP"]
         try:
             if from_file:
@@ -134,7 +134,7 @@ def leave(code: int) -> NoReturn:
 
 
 def _refusal(error: Any) -> int:
-    """Print why the parser refuses the arguments, or what to use instead of what is gone; return the exit code."""
+    """Print why the parser refuses the arguments, or what replaces a removed option; return the exit code."""
     command = getattr(getattr(error, "ctx", None), "info_name", None) or ""
     for word in _QUOTED.split(str(error)) if "\n" not in str(error) else ():  # not of a help
         if instead := GONE.get(f"{command} {word}") or GONE.get(word):
@@ -180,7 +180,7 @@ def _unexpected(error: BaseException) -> str:
 
 
 def _outdated() -> str | None:
-    """Which installed package is older than this program needs: "needs numpy 2.0 or newer; found 1.26.4"."""
+    """A package that is older than this program needs, as a message: "needs numpy 2.0 or newer; found 1.26.4"."""
     from importlib import metadata
 
     def numbers(version: str) -> list[int]:
@@ -192,8 +192,8 @@ def _outdated() -> str | None:
             if needed is None or "extra ==" in line:
                 continue
             name, least = needed.groups()
-            if numbers(found := metadata.version(name)) < numbers(least):
-                return f"needs {name} {least} or newer; found {found}"
+            if numbers(installed := metadata.version(name)) < numbers(least):
+                return f"needs {name} {least} or newer; found {installed}"
     return None
 
 

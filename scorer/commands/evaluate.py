@@ -128,12 +128,12 @@ def print_report(console: Console, report: LabelReport, by: Sequence[str] = (), 
 def _figures(console: Console, report: Any) -> None:
     gold = report["gold"]["fine"] or report["gold"]["rough"]
     console.print(f"\nAgainst {gold}, {report['rough']['n']:,} rows of {report['inputs']:,} inputs")
-    made = table("figure", "value", INTERVAL)
+    figures = table("figure", "value", INTERVAL)
     for name, block, key in FIGURES:
         value = report[block][key]
         if value is not None:
-            made.add_row(name, number(value), interval(_ends(report, block, key)))
-    console.print(made)
+            figures.add_row(name, number(value), interval(_ends(report, block, key)))
+    console.print(figures)
 
 
 def _details(console: Console, report: LabelReport) -> None:
@@ -156,14 +156,14 @@ def _details(console: Console, report: LabelReport) -> None:
 
 def _overview(parts: Mapping[str, Any]) -> Table:
     """A line of the main figures for each part, and below it their intervals where there are some."""
-    made = table("", "n", "Af", "macro-F1", "Ar", "R", "P", "F1", "om F1", "hal F1")
+    overview = table("", "n", "Af", "macro-F1", "Ar", "R", "P", "F1", "om F1", "hal F1")
     for name, part in parts.items():
         values = [part[block][key] for block, key in _OVERVIEW]
-        made.add_row(name, f"{part['rough']['n']:,}", *map(number, values))
+        overview.add_row(name, f"{part['rough']['n']:,}", *map(number, values))
         between = [_ends(part, block, key) for block, key in _OVERVIEW]
         if any(between):
-            made.add_row("  " + INTERVAL, "", *map(interval, between))
-    return made
+            overview.add_row("  " + INTERVAL, "", *map(interval, between))
+    return overview
 
 
 def _ends(part: Mapping[str, Any], block: str, key: str) -> Any:
@@ -172,31 +172,31 @@ def _ends(part: Mapping[str, Any], block: str, key: str) -> Any:
 
 def _confusion(matrix: Confusion) -> Table:
     predicted = list(next(iter(matrix.values())))
-    made = table("", *predicted, "all")
+    confusion = table("", *predicted, "all")
     for gold, line in matrix.items():
-        made.add_row(gold, *(f"{n:,}" for n in line.values()), f"{sum(line.values()):,}")
-    return made
+        confusion.add_row(gold, *(f"{n:,}" for n in line.values()), f"{sum(line.values()):,}")
+    return confusion
 
 
 def _correlations(lines: list[CorrelationLine], kinds: Sequence[Kind]) -> Table:
-    made = table("metric", "human", "level", *kinds, "n", left=3)
+    correlations = table("metric", "human", "level", *kinds, "n", left=3)
     for line in lines:
         ends = line.get("interval", {})
         shown = (with_interval(line[kind], ends.get(kind), signed) for kind in kinds)
-        made.add_row(line["metric"], line["human"], line["level"], *shown, f"{line['n']:,}")
-    return made
+        correlations.add_row(line["metric"], line["human"], line["level"], *shown, f"{line['n']:,}")
+    return correlations
 
 
 def _metrics(lines: Sequence[MetricLine]) -> Table:
-    """The metrics by rating: first those that see no references."""
-    made = table("human", "metric", "references", "pooled", "with empty", "within inputs", "by system", "n", left=3)
+    """The metrics by rating: metrics without references come first."""
+    metrics = table("human", "metric", "references", "pooled", "with empty", "within inputs", "by system", "n", left=3)
     for line in sorted(lines, key=lambda line: (line["human"], line["references"] is not False)):
         estimates = (line["pooled"], line["pooled_with_empty"], line["within"], line["system"])
-        shown = (with_interval(one["value"], one["interval"], signed) for one in estimates)
+        shown = (with_interval(estimate["value"], estimate["interval"], signed) for estimate in estimates)
         sees = {False: "no", True: "yes", None: MISSING}[line["references"]]
-        sizes = " / ".join(f"{one['n']:,}" for one in (line["pooled"], line["within"], line["system"]))
-        made.add_row(line["human"], line["metric"], sees, *shown, sizes)
-    return made
+        sizes = " / ".join(f"{estimate['n']:,}" for estimate in (line["pooled"], line["within"], line["system"]))
+        metrics.add_row(line["human"], line["metric"], sees, *shown, sizes)
+    return metrics
 
 
 _RIGHT = {
@@ -213,26 +213,34 @@ def _print_against(console: Console, block: AgainstBlock) -> None:
         f"\nCompared with {block['path']}, {block['rows']:,} rows (differences of the first minus the second)"
     )
     console.print(f"signature: {block['signature'] or 'no signature'}")
-    made = table("figure", "first", "second", "difference", INTERVAL, "p (McNemar)")
-    for name, one in block["accuracy"].items():
-        ends = interval((one.low, one.high), signed)
-        values = (number(one.first.value), number(one.second.value), signed(one.difference), ends, number(one.p))
-        made.add_row(_RIGHT[name], *values)
+    differences = table("figure", "first", "second", "difference", INTERVAL, "p (McNemar)")
+    for name, comparison in block["accuracy"].items():
+        ends = interval((comparison.low, comparison.high), signed)
+        values = (
+            number(comparison.first.value),
+            number(comparison.second.value),
+            signed(comparison.difference),
+            ends,
+            number(comparison.p),
+        )
+        differences.add_row(_RIGHT[name], *values)
     for line in block["correlations"]:
         ends = interval(line["interval"], signed)
         values = (signed(line["first"]), signed(line["second"]), signed(line["difference"]), ends, MISSING)
-        made.add_row(f"{line['kind']} of the confidence with {line['human']}, {line['n']:,} rows", *values)
-    console.print(made)
+        differences.add_row(f"{line['kind']} of the confidence with {line['human']}, {line['n']:,} rows", *values)
+    console.print(differences)
 
 
 def _print_omissions(console: Console, kinds: Mapping[str, KindFigures]) -> None:
-    gold = " and ".join(one["gold"] for one in kinds.values())
+    gold = " and ".join(figures["gold"] for figures in kinds.values())
     console.print(f"\nOmitted facts by kind, by row, against {gold}")
-    made = table("", "gold rows", "precision", INTERVAL, "recall", INTERVAL)
-    for kind, one in kinds.items():
-        cells = [text for rate in (one["precision"], one["recall"]) for text in (number(rate.value), _span(rate))]
-        made.add_row(kind.replace("_", " "), f"{one['rows']:,}", *cells)
-    console.print(made)
+    rates = table("", "gold rows", "precision", INTERVAL, "recall", INTERVAL)
+    for kind, figures in kinds.items():
+        cells = [
+            text for rate in (figures["precision"], figures["recall"]) for text in (number(rate.value), _span(rate))
+        ]
+        rates.add_row(kind.replace("_", " "), f"{figures['rows']:,}", *cells)
+    console.print(rates)
 
 
 def _span(rate: Rate) -> str:
@@ -242,9 +250,9 @@ def _span(rate: Rate) -> str:
 def _print_calibration(console: Console, block: CalibrationBlock) -> None:
     """Print how often rows of each confidence are OK, before and after isotonic regression."""
     console.print(f"\nThe confidence as the probability of OK, {block['n']:,} rows of {block['inputs']:,} inputs")
-    made = table("confidence", "n", "mean", "OK by the gold", INTERVAL, "calibrated")
+    bins = table("confidence", "n", "mean", "OK by the gold", INTERVAL, "calibrated")
     for line in block["lines"]:
-        made.add_row(
+        bins.add_row(
             interval((line["low"], line["high"]), lambda end: number(end, 1)),
             f"{line['n']:,}",
             number(line["confidence"]),
@@ -252,11 +260,11 @@ def _print_calibration(console: Console, block: CalibrationBlock) -> None:
             interval(line["interval"], share),
             number(line["calibrated"]),
         )
-    console.print(made)
-    made = table("", "as it is", INTERVAL, "calibrated", INTERVAL)
+    console.print(bins)
+    errors = table("", "as it is", INTERVAL, "calibrated", INTERVAL)
     figures: Any = block
     for title, name in (("expected calibration error", "error"), ("Brier score", "brier")):
         pairs = [(figures[key], block["interval"].get(key)) for key in (name, f"calibrated_{name}")]
-        made.add_row(title, *(text for value, ends in pairs for text in (number(value), interval(ends))))
-    console.print(made)
+        errors.add_row(title, *(text for value, ends in pairs for text in (number(value), interval(ends))))
+    console.print(errors)
     console.print("calibrated: isotonic regression on other inputs, in five folds")

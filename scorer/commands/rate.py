@@ -78,17 +78,18 @@ def rate_command(
 
 
 def print_rates(console: Console, report: RateReport) -> None:
-    """Print the rates of all rows, then those of groups."""
+    """Print the rates of all rows, then the rates of groups."""
     console.print(f"{report.path}: {report.rows:,} rows, {report.labels:,} of them labelled")
     console.print(f"signature: {report.signature or 'no signature'}\n")
     figures = ("true", INTERVAL, "metric's own", "rows", "labels", "random labels for as much")
-    made = table(report.by or "", "rate", *figures, left=2)
-    for one in report.rates:
-        group = "all rows" if one.group is None else one.group
-        made.add_row(group, _NAMES[one.rate], share(one.value), interval((one.low, one.high), share), share(one.metric),
-                     f"{one.rows:,}", f"{one.labels:,}", f"{one.random_labels:,}")  # fmt: skip
-    console.print(made)
-    for one in report.rates:
-        if one.group is None and not one.low <= one.metric <= one.high:
-            own = f"the metric's own {_NAMES[one.rate]} rate, {share(one.metric)}"
-            console.print(f"note: {own}, is outside the interval")
+    rates = table(report.by or "", "rate", *figures, left=2)
+    for line in report.rates:
+        group = "all rows" if line.group is None else line.group
+        values = (share(line.value), interval((line.low, line.high), share), share(line.metric))
+        counts = (f"{line.rows:,}", f"{line.labels:,}", f"{line.random_labels:,}")
+        rates.add_row(group, _NAMES[line.rate], *values, *counts)
+    console.print(rates)
+    for line in report.rates:
+        if line.group is None and not line.low <= line.metric <= line.high:
+            metric_rate = f"the metric's own {_NAMES[line.rate]} rate, {share(line.metric)}"
+            console.print(f"note: {metric_rate}, is outside the interval")

@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 _ADDRESS = re.compile(r"auto|ray://.*|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}|[A-Za-z0-9._-]+:[0-9]{1,5}")
 
 
-def parse_part(given: str) -> tuple[int, int]:
+def parse_part(argument: str) -> tuple[int, int]:
     """The value of ``--part`` as (k, n)."""
-    match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", given.strip())
+    match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", argument.strip())
     k, n = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= k <= n:
-        raise UsageError(f"--part {given}: write K/N, parts counted from 1, as in --part 1/3 for the first of three")
+        raise UsageError(f"--part {argument}: write K/N, parts counted from 1, as in --part 1/3 for the first of three")
     return k, n
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """Permissions and limits of a run: the fields of :class:`..run.executors.RunOptions` that a plan does without."""
+    """Permissions and limits of a run: fields of :class:`..run.executors.RunOptions` that a plan does not need."""
 
     GROUP: ClassVar = "Output"
     rescore: bool = option(
@@ -60,7 +60,7 @@ class OutputOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions:
-    """Which processes score."""
+    """The processes that score."""
 
     GROUP: ClassVar = "Many machines"
     devices: str | None = option(
@@ -75,17 +75,17 @@ class WorkerOptions:
 
 
 class RunCommand(Command):
-    """A command whose ``--ray`` may come without its value: without an address behind it, that is ``auto``."""
+    """A command with ``--ray``, which may come without its value: if no address follows, its value is ``auto``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        found: list[str] = []
+        arguments: list[str] = []
         end = args.index("--") if "--" in args else len(args)
         for place, argument in enumerate(args):
-            found.append(argument)
+            arguments.append(argument)
             following = args[place + 1] if place + 1 < end else ""
             if argument == "--ray" and place < end and not _ADDRESS.fullmatch(following):
-                found.append("auto")
-        return super().parse_args(ctx, found)
+                arguments.append("auto")
+        return super().parse_args(ctx, arguments)
 
 
 def run_command(
@@ -153,12 +153,12 @@ def print_summary(console: Console, summary: RunSummary, out: str) -> None:
     summary, out = all_visible(summary), visible(out)
     rows, facts, shards = summary.rows, summary.facts, summary.shards
     labelled = rows.scored + rows.reused
-    made = table("FINE", "ROUGH", "rows", "share", left=2)
-    for name, found in summary.labels.items():
-        made.add_row(
-            name, "OK" if name == "OK" else "not_OK", f"{found:,}", share(found / labelled if labelled else None)
+    labels = table("FINE", "ROUGH", "rows", "share", left=2)
+    for name, count in summary.labels.items():
+        labels.add_row(
+            name, "OK" if name == "OK" else "not_OK", f"{count:,}", share(count / labelled if labelled else None)
         )
-    console.print(made)
+    console.print(labels)
     reused = f", {rows.reused:,} reused" if rows.reused else ""
     console.print(f"rows: {rows.all:,} in, {rows.scored:,} scored{reused}")
     for source in summary.reuse:
@@ -168,7 +168,7 @@ def print_summary(console: Console, summary: RunSummary, out: str) -> None:
             console.print(f"{what}: {kinds(dict(sorted(counts.items())))}")
     if facts.all:
         console.print(f"facts: {facts.all:,}, {share(facts.backoff / facts.all)} of them by backoff (no template)")
-    if missing := {name: found.backoff for name, found in facts.by_predicate.items() if found.backoff}:
+    if missing := {name: uses.backoff for name, uses in facts.by_predicate.items() if uses.backoff}:
         most = dict(sorted(missing.items(), key=lambda item: (-item[1], item[0]))[:5])
         more = f", and {count_of(len(missing) - 5, 'more predicate')}" if len(missing) > 5 else ""
         console.print(f"  most often: {kinds(most)}{more}; `scorer templates try` proposes templates")

@@ -14,11 +14,15 @@ def help_sections(command: Any, context: Any) -> list[tuple[str, list[Any]]]:
     """The parameters of a command by the title of their section of the help; in each, required ones first."""
     sections: dict[str, list[Any]] = {"Arguments": [], "Options": []}
     parameters = command.get_params(context)
-    groups = {getattr(one, "rich_help_panel", None) for one in parameters} & {*GROUPS}
+    groups = {getattr(parameter, "rich_help_panel", None) for parameter in parameters} & {*GROUPS}
     for title in GROUPS if len(groups) >= _FEWEST else ():
         sections[title] = []
     for parameter in parameters:
         group = getattr(parameter, "rich_help_panel", None) or "Options"
         title = "Arguments" if parameter.param_type_name == "argument" else group if group in sections else "Options"
         sections[title].append(parameter)
-    return [(title, sorted(own, key=lambda one: not one.required)) for title, own in sections.items() if own]
+    return [
+        (title, sorted(members, key=lambda parameter: not parameter.required))
+        for title, members in sections.items()
+        if members
+    ]

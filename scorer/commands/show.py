@@ -63,9 +63,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
         return None
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     return value if isinstance(value, str | int | float | None) else str(value)
 
 
@@ -83,7 +83,7 @@ def _print_csv(batches: Iterator[pa.RecordBatch]) -> None:
             writer.writerow(batch.schema.names)
         for row in batch.to_pylist():
             cells = map(_plain, row.values())
-            writer.writerow([json.dumps(one) if isinstance(one, list | dict) else one for one in cells])
+            writer.writerow([json.dumps(cell) if isinstance(cell, list | dict) else cell for cell in cells])
         text = out.getvalue()
         typer.echo(visible(text, lines=True) if sys.stdout.isatty() else text, nl=False)
 
@@ -98,12 +98,12 @@ def _print_table(batches: Iterator[pa.RecordBatch]) -> None:
     if not rows:
         say("note: no row")
         return
-    made = table(*rows[0], left=len(rows[0]))
+    grid = table(*rows[0], left=len(rows[0]))
     for row in rows:
         rounded = (round(value, 3) if isinstance(value, float) else value for value in row.values())
         cells = ("" if value is None else str(_plain(value)) for value in rounded)
-        made.add_row(*(Text(visible(c if len(c) <= CHARACTERS else c[: CHARACTERS - 1] + "…")) for c in cells))
-    make_console(least_width=120).print(made)
+        grid.add_row(*(Text(visible(c if len(c) <= CHARACTERS else c[: CHARACTERS - 1] + "…")) for c in cells))
+    make_console(least_width=120).print(grid)
 
 
 def status_command(
@@ -141,13 +141,13 @@ def print_status(console: Console, status: RunStatus) -> None:
     rate = "no shard was finished in the last ten minutes"
     if status.rows_per_s is not None:
         rate = f"{status.rows_per_s:,.1f} rows/s"
-    left = f", about {duration(status.left_s)} left" if status.left_s else ""
-    console.print(f"rows: {status.rows:,} done; {rate}{left}")
+    remaining = f", about {duration(status.left_s)} left" if status.left_s else ""
+    console.print(f"rows: {status.rows:,} done; {rate}{remaining}")
     for device, shards in status.devices.items():
         console.print(f"scored on {device}: {shards:,} shards")
     if status.missing_parts:
         console.print(f"parts that were not given: {', '.join(map(str, status.missing_parts))}")
     if status.stale:
         console.print(f"outputs without an input: {named(status.stale)}; --stale lists their files")
-    held = [f"held by {holder}" for holder in status.holders]
-    console.print("\n".join(held) or "no process holds the output")
+    holders = [f"held by {holder}" for holder in status.holders]
+    console.print("\n".join(holders) or "no process holds the output")

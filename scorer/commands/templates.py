@@ -108,14 +108,14 @@ def check_command(
     plan = ColumnNames()
     if len(data) == 1 and (local(data[0]) / PLAN).exists():
         plan = Output.open(local(data[0]), allow_partial=True).columns
-    given = triples_column or mr_column or attributes_column
+    facts_column = triples_column or mr_column or attributes_column
     names = replace(
         plan,
         text=text_column or plan.text,
-        triples=triples_column if given else plan.triples,
-        facts=None if given else plan.facts,
-        mr=mr_column if given else plan.mr,
-        attributes=attributes_column if given else plan.attributes,
+        triples=triples_column if facts_column else plan.triples,
+        facts=None if facts_column else plan.facts,
+        mr=mr_column if facts_column else plan.mr,
+        attributes=attributes_column if facts_column else plan.attributes,
         subject=subject_column or plan.subject,
     )
     report = review(templates, str(file), data, names, source.form, source.delimiter)
@@ -123,13 +123,13 @@ def check_command(
 
 
 LINES = 20
-"""Findings of one kind that are shown; the JSON has all."""
+"""Number of findings of a kind that are shown; the JSON has all."""
 
 
 def print_extracted(console: Console, report: ExtractionReport) -> None:
-    """Print what was found, and why references gave no template."""
-    made = report.predicates - len(report.missing)
-    console.print(f"{report.out}: {made:,} templates of {report.predicates:,} predicates")
+    """Print the numbers of templates, and why references gave no template."""
+    with_template = report.predicates - len(report.missing)
+    console.print(f"{report.out}: {with_template:,} templates of {report.predicates:,} predicates")
     console.print(f"{report.candidates_file}: {report.candidates:,} candidates")
     used = share(report.used / report.references)
     console.print(f"references: {report.references:,}, {report.used:,} gave a template ({used})")
@@ -139,7 +139,7 @@ def print_extracted(console: Console, report: ExtractionReport) -> None:
 
 
 def print_check(console: Console, report: CheckReport) -> None:
-    """Print the findings; in each kind, those with the most facts come first."""
+    """Print the findings of each kind, by falling number of facts."""
 
     def part(facts: int) -> str:
         return f"{facts:,} facts ({share(facts / report.facts)})"
@@ -149,11 +149,11 @@ def print_check(console: Console, report: CheckReport) -> None:
     for kind, n in report.errors.items():
         console.print(f"rows with an error, {kind}: {n:,}")
     for title, is_value in (("predicates without a template", False), ("objects missing from a per-object map", True)):
-        found = [one for one in report.missing if (one.object is not None) == is_value]
-        _listed(console, title, [f"{_name(one)}: {part(one.facts)}" for one in found])
+        uses = [use for use in report.missing if (use.object is not None) == is_value]
+        _listed(console, title, [f"{_name(use)}: {part(use.facts)}" for use in uses])
     lacking = [
-        f"{_name(one)} lacks {' and '.join(f'<{slot}>' for slot in one.slots)}: {one.template}"
-        for one in report.without_slot
+        f"{_name(use)} lacks {' and '.join(f'<{slot}>' for slot in use.slots)}: {use.template}"
+        for use in report.without_slot
     ]
     _listed(console, "templates without a slot", lacking)
     if report.sentences:
@@ -173,5 +173,5 @@ def _listed(console: Console, title: str, lines: list[str]) -> None:
             console.print(f"  and {len(lines) - LINES:,} more; --json has them all")
 
 
-def _name(one: TemplateUse) -> str:
-    return one.predicate if one.object is None else f"{one.predicate} = {one.object}"
+def _name(use: TemplateUse) -> str:
+    return use.predicate if use.object is None else f"{use.predicate} = {use.object}"

@@ -59,22 +59,22 @@ def try_command(
     print_result(
         report,
         as_json,
-        lambda console, found: _print(console, found, _run_options(found, write, model, columns, source)),
+        lambda console, result: _print(console, result, _run_options(result, write, model, columns, source)),
     )
 
 
-def _run_options(report: TrialReport, file: Path | None, *given: Any) -> str:
-    """The options of a run with what is proposed: those that were given, with other templates and reading."""
+def _run_options(report: TrialReport, file: Path | None, *groups: Any) -> str:
+    """The options of this command for a run, with the proposed templates and reading."""
     changed = {"templates": str(file or "T.json"), "reading": report.proposed_reading}
     words: list[str] = []
-    for options in given:
-        for one in fields(options):
-            value = changed.get(one.name, getattr(options, one.name))
-            if value == one.default or not one.metadata:
+    for options in groups:
+        for field in fields(options):
+            value = changed.get(field.name, getattr(options, field.name))
+            if value == field.default or not field.metadata:
                 continue
-            name = one.metadata.get("name", f"--{one.name.replace('_', '-')}")
+            name = field.metadata.get("name", f"--{field.name.replace('_', '-')}")
             words += (
-                [name] if value is True else [w for v in _items(value, one.name) for w in (name, shlex.quote(str(v)))]
+                [name] if value is True else [w for v in _items(value, field.name) for w in (name, shlex.quote(str(v)))]
             )
     return " ".join(words)
 
@@ -91,12 +91,12 @@ def _print(console: Console, report: TrialReport, options: str) -> None:
     console.print(
         f"{'predicate':28} {'facts':>6} {'pass':>6} {'value as it is':>15} {'other notation':>15} {'no template':>12}"
     )
-    for one in report.predicates:
-        shares = (one.passed, one.as_it_is, one.other_notation, one.without_template)
+    for trial in report.predicates:
+        shares = (trial.passed, trial.as_it_is, trial.other_notation, trial.without_template)
         cells = [f"{share(value):>{width}}" for value, width in zip(shares, (6, 15, 15, 12), strict=True)]
-        console.print(f"{one.predicate[:28]:28} {one.facts:>6,} {' '.join(cells)}")
-    for one in report.predicates:
-        _print_failing(console, one)
+        console.print(f"{trial.predicate[:28]:28} {trial.facts:>6,} {' '.join(cells)}")
+    for trial in report.predicates:
+        _print_failing(console, trial)
     console.print("Hints" if report.hints else "Hints: none")
     for hint in report.hints:
         console.print(hint if hint.startswith(" ") else f"- {hint}")
@@ -109,10 +109,10 @@ def _print(console: Console, report: TrialReport, options: str) -> None:
     console.print(f"scorer run IN --out OUT {options}")
 
 
-def _print_failing(console: Console, one: PredicateTrial) -> None:
-    if not one.failing:
+def _print_failing(console: Console, trial: PredicateTrial) -> None:
+    if not trial.failing:
         return
-    console.print(f"{one.predicate}: fails in {share(1 - one.passed)}")
-    for fact, text in one.failing:
+    console.print(f"{trial.predicate}: fails in {share(1 - trial.passed)}")
+    for fact, text in trial.failing:
         console.print(f"  fact  {fact}")
         console.print(f"  text  {text[:_LONGEST]}")
