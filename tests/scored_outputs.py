@@ -23,7 +23,7 @@ from scorer.metric.inputs import find_columns
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import ENTAILMENT, decide
 from scorer.scoring.summary import Device, RunSummary, ShardCounts, Speed
-from scorer.status import SCORED
+from scorer.status import SCORED, RowError
 from scorer.storage.output_writer import lock_output
 from scorer.storage.plan import Part
 from scorer.storage.receipts import CheckCounts, FactCounts, PredicateCounts, RowCounts, Signature, TokenCounts
@@ -56,7 +56,7 @@ def scored(
     """
     names = names or ColumnNames()
     rows = find_columns(table.schema, names).rows(table)
-    rows.errors.update(errors or {})
+    rows.errors.update({row: RowError.parse(error) for row, error in (errors or {}).items()})
     checks = build_checks(rows, Templates(), Options())
     probabilities = np.full((len(checks.row), 3), np.nan, np.float32)
     about_fact = checks.kind == OMISSION

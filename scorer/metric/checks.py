@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ColumnError, TemplateError
+from ..status import RowError
 from . import Options, factspotter
 from .facts import Rows
 from .templates import Fact, Templates
@@ -66,7 +67,7 @@ class Checks:
     facts: npt.NDArray[np.int32]
     backoff: npt.NDArray[np.bool_]
     sentences: Sentences | None = None
-    refused: dict[int, str] = field(default_factory=dict)
+    refused: dict[int, RowError] = field(default_factory=dict)
 
 
 def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:

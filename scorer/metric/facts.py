@@ -17,6 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..status import RowError
+
 NO_TRIPLES = "no_triples"
 MALFORMED = "malformed_triples"
 INVALID_UTF8 = "invalid_utf8"
@@ -97,7 +99,7 @@ class Rows:
     text_values: list[bytes]
     used: npt.NDArray[np.bool_] | None = None
     selections: dict[int, list[int] | str] = field(default_factory=dict)
-    errors: dict[int, str] = field(default_factory=dict)
+    errors: dict[int, RowError] = field(default_factory=dict)
     texts: list[str | None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,12 +109,12 @@ class Rows:
         # Later lines take precedence: an error of the text is simpler to explain than one of the facts.
         if self.used is not None:
             lengths = np.diff(np.append(0, np.cumsum(self.used))[self.triples.offsets])
-        found = dict.fromkeys(np.flatnonzero(lengths == 0).tolist(), NO_TRIPLES)
-        found.update(self.errors)
-        found.update(self.triples.errors)
-        found.update(dict.fromkeys(np.flatnonzero(broken[self.text_codes]).tolist(), INVALID_UTF8))
-        found.update(dict.fromkeys(np.flatnonzero(self.text_codes < 0).tolist(), NULL_TEXT))
-        self.errors = found
+        errors = dict.fromkeys(np.flatnonzero(lengths == 0).tolist(), RowError(NO_TRIPLES))
+        errors.update(self.errors)
+        errors.update({row: RowError(kind) for row, kind in self.triples.errors.items()})
+        errors.update(dict.fromkeys(np.flatnonzero(broken[self.text_codes]).tolist(), RowError(INVALID_UTF8)))
+        errors.update(dict.fromkeys(np.flatnonzero(self.text_codes < 0).tolist(), RowError(NULL_TEXT)))
+        self.errors = errors
 
     def __len__(self) -> int:
         return len(self.text_codes)
@@ -131,12 +133,12 @@ def from_arrow(triples: FactTable, text: pa.Array, selected: Sequence[Selection]
     lengths, starts = triples.lengths.tolist(), triples.offsets.tolist()
     used = np.repeat(np.array([one is None for one in selected], bool), triples.lengths)
     given = {row: positions for row, positions in enumerate(selected) if positions is not None}
-    errors: dict[int, str] = {}
+    errors: dict[int, RowError] = {}
     for row, positions in given.items():
         inside = [one for one in positions if isinstance(one, int) and 0 <= one < lengths[row]]
         used[[starts[row] + position for position in inside]] = True
         if isinstance(positions, str) or (len(inside) < len(positions) and row not in triples.errors):
-            errors[row] = INVALID_SELECTION
+            errors[row] = RowError(INVALID_SELECTION)
     return Rows(triples, codes, values, used, given, errors)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 
 from ..errors import ColumnError
+from ..status import RowError
 from ..system.files import ROW_INFO
 from ..system.json_values import steps_below
 from . import ColumnNames
@@ -144,10 +145,11 @@ class InputColumns:
         selections = read_selections(table) if self.selected else None
         text = find_all(table, self.names.text)[self.names.text]
         rows = from_arrow(facts, text.values, selections)
-        rows.errors.update(dict.fromkeys(text.nested, NOT_A_TEXT))
+        rows.errors.update(dict.fromkeys(text.nested, RowError(NOT_A_TEXT)))
         for row, info in row_infos(table):
             if info["error"] is not None:
-                rows.errors[row], rows.triples.raw[row] = info["error"], info["raw"] or b""
+                rows.errors[row] = RowError(info["error"], line=info["line"])
+                rows.triples.raw[row] = info["raw"] or b""
         return rows
 
     def marks(self, table: pa.Table) -> pa.Array:
@@ -165,39 +167,38 @@ class InputColumns:
         rows = self.rows(table)
         if not rows.errors or len(rows.errors) < len(table):
             return ""
-        counted = Counter(error.partition(":")[0] for error in rows.errors.values())
+        counted = Counter(error.kind for error in rows.errors.values())
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(counted.items()))
         return f"{kinds}: {'row 0 ' if len(table) > 1 else ''}{self._explain(table, rows, 0)}"
 
-    def why_failed(self, table: pa.Table, error: str) -> str:
+    def why_failed(self, table: pa.Table, error: RowError) -> str:
         """Why the only row of a table of an output has this error, for people."""
-        kind, _, detail = error.partition(":")
+        kind = error.kind
         if kind in _OF_CHECKS:
-            return f"has a check of its {detail.replace('+', ' and ')} side {_OF_CHECKS[kind]}"
-        if detail:
-            return f"could not be read: {detail} of its file is {_OF_LINES.get(kind, kind)}"
+            return f"has a check of its {' and '.join(error.sides)} side {_OF_CHECKS[kind]}"
+        if error.line is not None:
+            return f"could not be read: line {error.line} of its file is {_OF_LINES.get(kind, kind)}"
         rows = self.rows(table)
         rows.errors = {0: error}
         return self._explain(table, rows, 0)
 
     def _explain(self, table: pa.Table, rows: Rows, row: int) -> str:
         error, subject = rows.errors[row], [self.names.subject] if self.names.subject is not None else []
-        info = dict(row_infos(table)).get(row)
-        if info is not None and info["error"] == error:
-            return f"cannot be read: {info['detail']}"
+        if error.line is not None:
+            return f"cannot be read: {dict(row_infos(table))[row]['detail']}"
         names = [self.names.text, self.facts, *subject, *([self.selected] if self.selected else [])]
         there = {name: one_array(table.slice(row, 1), name) for name in names if holders_of(table.schema, name)}
         values = ", ".join(f"column {name!r} is {shown(to_python(values)[0])}" for name, values in there.items())
-        if error == INVALID_UTF8:
-            return f"{_REASONS[error]}: {values}"
-        if error == NOT_A_TEXT:
+        if error.kind == INVALID_UTF8:
+            return f"{_REASONS[error.kind]}: {values}"
+        if error.kind == NOT_A_TEXT:
             raw = to_python(there[self.names.text])[0].encode("utf-8", "surrogateescape")
             below = [".".join(steps) for steps in steps_below(raw)]
-            return f"{_REASONS[error]}: {values}; {_name_another(self.names.text, below)} with --text-column"
-        reason = f" ({rows.triples.reasons[row]})" if error == rows.triples.errors.get(row) != NO_TRIPLES else ""
+            return f"{_REASONS[error.kind]}: {values}; {_name_another(self.names.text, below)} with --text-column"
+        reason = f" ({rows.triples.reasons[row]})" if error.kind == rows.triples.errors.get(row) != NO_TRIPLES else ""
         missing = [f"; {_why_missing(table.schema, name)}" for name in subject if name not in there]
         return (
-            f"{_REASONS.get(error, 'has facts that cannot be read')}{reason}: {values}; facts are like "
+            f"{_REASONS.get(error.kind, 'has facts that cannot be read')}{reason}: {values}; facts are like "
             f"{FORMS[self.form].example}; --text-column and --{self.form}-column name other columns{''.join(missing)}"
         )
 

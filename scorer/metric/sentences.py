@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..status import NOT_TOKENISED
+from ..status import NOT_TOKENISED, STATUS_NAMES, TOO_LONG, RowError
 from .checks import HALLUCINATION, OMISSION, SENTENCE, Checks, Sentences
 from .facts import Rows, Triple
 from .selection import FactIndex, FactTerms, terms_of, terms_of_fact
@@ -88,11 +88,11 @@ def add_sentences(checks: Checks, rows: Rows, side: SentenceSide) -> Checks:
     asked = np.flatnonzero(checks.kind == HALLUCINATION)
     work = _Asking(checks, rows, side, strings)
     lengths = work.measured({*checks.hypothesis[asked].tolist()}, side.hypothesis)
-    refused: dict[int, str] = {}
+    refused: dict[int, RowError] = {}
     if not side.truncates:
         too_long = np.array([lengths[h] >= NOT_TOKENISED for h in checks.hypothesis[asked].tolist()], bool)
         too_long &= np.isin(checks.row[asked], checks.row[checks.kind == OMISSION])
-        refused = dict.fromkeys(checks.row[asked[too_long]].tolist(), "too_long:omission")
+        refused = dict.fromkeys(checks.row[asked[too_long]].tolist(), RowError(STATUS_NAMES[TOO_LONG], ("omission",)))
         asked = asked[~too_long]
     columns = (column[asked].tolist() for column in (checks.row, checks.premise, checks.hypothesis))
     keys = {row: (premise, text, work.used(row).tobytes()) for row, premise, text in zip(*columns, strict=True)}

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..status import SCORED, STATUS_NAMES
+from ..status import SCORED, STATUS_NAMES, RowError
 from . import FINE
 from .checks import ALL_FACTS, HALLUCINATION, OMISSION, SENTENCE, Checks
 from .facts import FactTable, Rows
@@ -45,7 +45,7 @@ class Verdicts:
 
     columns: dict[str, pa.Array]
     sentence_entailment: npt.NDArray[np.float32]
-    errors: dict[int, str]
+    errors: dict[int, RowError]
     notes: dict[int, str]
 
 
@@ -154,7 +154,7 @@ def decide(
         **_fact_columns(rows, checks, entailment, failed, _contradicts(failed, probabilities, contradiction), known),
         "text_entailment": _of_rows(checks, entailment, HALLUCINATION, n),
         "all_facts_entailment": _of_rows(checks, entailment, ALL_FACTS, n),
-        "error": _sparse(errors, n),
+        "error": _sparse({row: error.text for row, error in errors.items()}, n),
         "note": _sparse(notes, n),
     }
     return Verdicts(columns, entailment[in_sentence], errors, notes)
@@ -274,8 +274,8 @@ def _confidence(
     return np.where(counted, summed / np.maximum(counted, 1), 1.0).astype(np.float32)
 
 
-def _check_errors(checks: Checks, status: npt.NDArray[np.int8], counts: npt.NDArray[np.bool_]) -> dict[int, str]:
-    """``kind:side`` for each row in which a check that counts has no probabilities; two sides are joined by ``+``."""
+def _check_errors(checks: Checks, status: npt.NDArray[np.int8], counts: npt.NDArray[np.bool_]) -> dict[int, RowError]:
+    """The error of each row in which a check that counts has no probabilities."""
     sides: dict[int, dict[int, set[str]]] = {}
     for c in np.flatnonzero((status != SCORED) & counts).tolist():
         side = "hallucination" if checks.kind[c] in (HALLUCINATION, SENTENCE) else "omission"
@@ -283,5 +283,5 @@ def _check_errors(checks: Checks, status: npt.NDArray[np.int8], counts: npt.NDAr
     errors = {}
     for row, by_status in sides.items():
         code = min(by_status)  # one kind per row: one that is due to the input goes before one due to the machine
-        errors[row] = f"{STATUS_NAMES[code]}:{'+'.join(sorted(by_status[code], reverse=True))}"
+        errors[row] = RowError(STATUS_NAMES[code], tuple(sorted(by_status[code], reverse=True)))
     return errors

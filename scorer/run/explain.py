@@ -18,6 +18,7 @@ from ..scoring.outputs import Output
 from ..scoring.results import Verdict
 from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
+from ..status import RowError
 from ..storage.location import named
 from ..storage.plan import Budgets, Plan
 
@@ -131,7 +132,9 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
     prefix = names.prefix
     stored = {name: table[prefix + name][0].as_py() for name in STORED if prefix + name in table.schema.names}
     given = output.with_marks(table).drop_columns([one for one in output_names(names) if one in table.schema.names])
-    columns, failed = find_columns(given.schema, names), stored.get("error")
+    columns, failed = find_columns(given.schema, names), None
+    if stored.get("error") is not None:
+        failed = RowError.parse(stored["error"])
     recomputed = scorer.score_row(columns.rows(given)) if failed is None else None
     same = signature == scorer.full_signature
     allowed, report = None, scorer.engine.report

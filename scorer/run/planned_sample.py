@@ -48,7 +48,7 @@ def read_sample(settings: Settings, found: Inspected, show: Show, say: Show) -> 
         rows, checks = rows + len(window), checks + len(asked.row)
         pairs += len(np.unique(np.stack([asked.premise, asked.hypothesis]), axis=1).T)
         facts = FactCounts.total([facts, count_facts(window.triples, asked.backoff)])
-        errors.update(error.partition(":")[0] for error in window.errors.values())
+        errors.update(error.kind for error in window.errors.values())
     backoff = f", {facts.backoff / facts.all:.1%} of them by backoff (no template)" if facts.all else ""
     show(f"sample of {rows:,} rows: {facts.all:,} facts{backoff}; {checks:,} checks, {pairs:,} distinct pairs")
     for line in uses.lines():

@@ -281,7 +281,7 @@ def count(judged: Judged, notes: pa.Array) -> Counts:
     rows, facts, backoff = prepared.rows, prepared.rows.triples, prepared.checks.backoff
     match = prepared.match
     checks, work, errors, reused = prepared.checks, prepared.work, Counter[str](), 0
-    errors.update(error.partition(":")[0] for error in verdicts.errors.values())
+    errors.update(error.kind for error in verdicts.errors.values())
     scored = len(rows) - len(verdicts.errors)
     labels = np.bincount(verdicts.columns["fine"].indices.drop_null(), minlength=len(FINE))
     if match is not None:

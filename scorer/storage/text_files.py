@@ -30,7 +30,13 @@ from .shards import MAGIC_BYTES, OpenedFile, RefusedError, other_format
 MALFORMED_JSON = "malformed_json"
 MALFORMED_ROW = "malformed_row"
 INFO = pa.struct(
-    [("error", pa.string()), ("detail", pa.string()), ("raw", pa.binary()), ("nested", pa.list_(pa.string()))]
+    [
+        ("error", pa.string()),
+        ("line", pa.int64()),
+        ("detail", pa.string()),
+        ("raw", pa.binary()),
+        ("nested", pa.list_(pa.string())),
+    ]
 )
 """The type of the column :data:`ROW_INFO`."""
 BATCH_ROWS = 4096
@@ -167,6 +173,7 @@ class TextRow:
     values: dict[str, bytes | None] = field(default_factory=dict)
     nested: list[str] = field(default_factory=list)
     error: str | None = None
+    line: int | None = None
     detail: str | None = None
     raw: bytes | None = None
 
@@ -178,7 +185,7 @@ class TextRow:
 
     @classmethod
     def malformed(cls, kind: str, line: int, detail: str, raw: bytes) -> TextRow:
-        return cls(error=f"{kind}:line {line}", detail=f"line {line}{detail}", raw=raw)
+        return cls(error=kind, line=line, detail=f"line {line}{detail}", raw=raw)
 
 
 def read_records(

@@ -81,7 +81,7 @@ def review(
         for table in read_tables(input_file, lambda schema: find_triples(schema, names).needed):
             window = find_triples(table.schema, names).rows(table)
             rows += len(window)
-            errors.update(window.errors.values())
+            errors.update(error.kind for error in window.errors.values())
             predicates |= {templates.canonical(triple.predicate) for triple in window.triples.distinct}
             facts = uses.join(window).triples
             counts = np.bincount(facts.ids, minlength=len(facts.distinct)).tolist()

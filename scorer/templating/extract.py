@@ -164,7 +164,7 @@ def _one_text_a_row(table: pa.Table, name: str) -> pa.Table:
 
 def _add(counts: dict[Reference, int], table: pa.Table, names: ColumnNames, rejected: Counter[str]) -> None:
     rows = find_triples(table.schema, names).rows(table)
-    rejected.update(rows.errors.values())
+    rejected.update(error.kind for error in rows.errors.values())
     ids, offsets = rows.triples.ids.tolist(), rows.triples.offsets.tolist()
     for row, code in enumerate(rows.text_codes.tolist()):
         if row in rows.errors:

@@ -55,11 +55,12 @@ def found(table: pa.Table, **names: Any) -> Found:
     rows = find_columns(table.schema, ColumnNames(**names)).rows(table)
     words = verbalise(rows, Templates(), Options())
     facts, keys = rows.triples, row_keys(rows).to_pylist()
+    kinds = {row: error.kind for row, error in rows.errors.items()}
     worded = [
         [words[i].text for i in facts.ids[start:end].tolist()]
         for start, end in zip(facts.offsets[:-1].tolist(), facts.offsets[1:].tolist(), strict=True)
     ]
-    return list(zip(triples_of(facts), worded, [rows.errors.get(i) for i in range(len(rows))], keys, strict=True))
+    return list(zip(triples_of(facts), worded, [kinds.get(row) for row in range(len(rows))], keys, strict=True))
 
 
 def read(form: str, content: bytes) -> pa.Table:

@@ -18,7 +18,7 @@ from scorer.metric.facts import INVALID_SELECTION, Triple, from_arrow
 from scorer.metric.formats import from_lists
 from scorer.metric.templates import Templates, parse_optional
 from scorer.scoring.tables import from_fact_pairs, from_pairs, from_python
-from scorer.status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG
+from scorer.status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG, RowError
 from tests.metric.reference import asked, judge, pairs_of, verdicts
 
 A, B = ("X", "p", "a"), ("X", "q", "b")
@@ -42,7 +42,7 @@ def test_a_selection_limits_both_sides() -> None:
     triples = from_python([[A, B], [A, B], [A, B], [A, B], [A]])
     selected = [[1], None, [], [2], [0, 0]]
     rows = from_arrow(triples, pa.array(["t"] * 5), selected)
-    assert rows.errors == {2: "no_triples", 3: INVALID_SELECTION}
+    assert rows.errors == {2: RowError("no_triples"), 3: RowError(INVALID_SELECTION)}
     assert asked(build_checks(rows, Templates(), Options())) == [
         (0, "omission", "t", FACT_B),
         (1, "omission", "t", FACT_A),

@@ -21,6 +21,7 @@ from scorer.metric.inputs import find_columns
 from scorer.metric.values import to_python
 from scorer.scoring.scorer import of_python
 from scorer.scoring.tables import from_python
+from scorer.status import RowError
 from tests.metric.reference import triples_of
 
 TRIPLES = [Triple("Blue Spice", "eatType", "pub"), Triple("Blue Spice", "seats", "12")]
@@ -69,7 +70,7 @@ def test_what_is_in_no_form_is_an_error(text: str, error: str) -> None:
     parsed = from_lists(pa.array([text, "AC/DC|x | a ++b | 1"]))
     assert parsed.distinct[-1] == Triple("AC/DC|x", "a ++b", "1")
     found = from_arrow(parsed, pa.array(["t", "t"])).errors
-    assert found == {0: error}
+    assert found == {0: RowError(error)}
 
 
 def test_bad_lists_and_maps_cost_their_row_and_keep_their_own_keys() -> None:
@@ -278,7 +279,7 @@ def test_columns_of_a_spreadsheet_are_attributes() -> None:
     rows = found.rows(table)
     first = [Triple("Lamp", "weight (g)", "120"), Triple("Lamp", "made.in", "Rome")]
     assert triples_of(rows.triples) == [first, [], []]
-    assert rows.errors == {1: "no_triples", 2: "no_subject"}
+    assert rows.errors == {1: RowError("no_triples"), 2: RowError("no_subject")}
     assert rows.triples.skipped == 2
     assert "column 'product' is None" in found.why_none(table.slice(2))
     with pytest.raises(ColumnError, match="no column 'weight'"):
@@ -320,11 +321,11 @@ def test_a_selection_is_never_ignored(column: pa.Array, expected: list[list[int]
     used = rows.used.reshape(-1, 2)
     for row, positions in enumerate(expected):
         if positions is None:
-            assert rows.errors[row] == "invalid_selection"
+            assert rows.errors[row] == RowError("invalid_selection")
             assert "write a list of positions" in found.why_none(table.slice(row, 1))
         else:
             assert np.flatnonzero(used[row]).tolist() == positions
-            assert rows.errors.get(row) == (None if positions else "no_triples")
+            assert rows.errors.get(row) == (None if positions else RowError("no_triples"))
     assert len(set(row_keys(rows).to_pylist())) == len({str(one) for one in column.to_pylist() if one != ""})
 
 

@@ -22,7 +22,7 @@ from scorer.metric.sentences import LEAST_TOKENS, SentenceSide, add_sentences, c
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
 from scorer.scoring.tables import from_fact_pairs, from_pairs
-from scorer.status import NOT_TOKENISED, SCORED, TOO_LONG
+from scorer.status import NOT_TOKENISED, SCORED, TOO_LONG, RowError
 from tests.metric.reference import asked, count, split, triples_of
 
 
@@ -114,7 +114,7 @@ def test_sentences_of_strings_and_of_passages_are_the_facts() -> None:
     sentences = ["One is.", "Two are.", "Three"]
     for column, errors in ((strings, {2, 3, 4}), (lists, {1, 2, 3})):
         found = rows(column)
-        assert found.errors == dict.fromkeys(errors, "no_triples") and found.triples.sentences
+        assert found.errors == dict.fromkeys(errors, RowError("no_triples")) and found.triples.sentences
         assert [fact.sentence for fact in triples_of(found.triples)[0]] == sentences
     keys = row_keys(rows(strings)).to_pylist()
     assert keys[0] == keys[1] == row_keys(from_fact_pairs([(sentences, "A.")]))[0].as_py()
@@ -227,7 +227,7 @@ def test_a_text_too_long_to_tokenise_is_not_divided_where_its_facts_are_an_error
         return add_sentences(build_checks(rows, TEMPLATES, options), rows, side)
 
     checks = found(Options())
-    assert divided == [TEXT] and checks.refused == {0: "too_long:omission"}
+    assert divided == [TEXT] and checks.refused == {0: RowError("too_long", ("omission",))}
     assert [int(row) for row, kind in zip(checks.row, checks.kind, strict=True) if kind == SENTENCE] == [1, 1]
     for options, truncates in ((Options(sides="hallucination"), False), (Options(), True)):
         assert found(options, truncates).refused == {} and set(divided) == {huge, TEXT}

@@ -14,7 +14,7 @@ from scorer.metric.checks import HALLUCINATION, KIND_NAMES, OMISSION, SENTENCE, 
 from scorer.metric.verdict import by_worst_sentence, decide
 from scorer.scoring.output_columns import worst_sentence
 from scorer.scoring.tables import from_pairs
-from scorer.status import NOT_FINITE, SCORED
+from scorer.status import NOT_FINITE, SCORED, RowError
 from tests.metric.test_sentences import ANN, BOB, TEXT, ask
 
 ONE = "Ann is a pub near a river."
@@ -65,7 +65,8 @@ def test_a_sentence_without_an_answer_costs_the_label() -> None:
     checks = ask(rows, 60, sides="hallucination")
     answers, status = np.full((3, 3), 1 / 3, np.float32), np.array([SCORED, SCORED, NOT_FINITE], np.int8)
     found = decide(rows, checks, answers, status, worst_sentence=True)
-    assert found.errors == {0: "not_finite:hallucination"} and found.columns["fine"].to_pylist() == [None]
+    assert found.errors == {0: RowError("not_finite", ("hallucination",))}
+    assert found.columns["fine"].to_pylist() == [None]
     assert decide(rows, checks, answers, status).errors == {}
 
 
