@@ -18,8 +18,8 @@ FILES_OF_A_RUN = 58
 # metric/plain, imported only under --reading plain; four leaves that read the input; what executors of workers hold.
 MODULES_OF_A_RUN = 64
 # 350 in metric/plain, 500 in json_values, column_paths, json_arrays, valid_strings; 400 for contradicted facts, worst
-# sentences, one side alone and languages.
-LINES_OF_A_RUN = 13_750
+# sentences, one side alone and languages; 750 for types in place of words, and fields documented on lines of their own.
+LINES_OF_A_RUN = 14_500
 IMPORTS_OF_A_MODULE = 15  # commands/templates, which has the command `try` from a module of its own
 # 34,200 with metric/plain, scorer templates try, scorer compare, contradicted facts and languages. 1,200 more: fields
 # are documented on lines of their own.
