@@ -109,12 +109,24 @@ class Run:
         return float(loss.detach()), norm
 
     def train(self, *, log_every: int = 25) -> None:
-        """Run to the end; the checkpoint is ``checkpoint`` in the folder of the run."""
-        place, recipe, losses = self.place, self.recipe, list[float]()
+        """Run to the end; the checkpoint is ``checkpoint`` in the folder of the run.
+
+        A line of ``training.jsonl`` has the mean loss of ``log_every`` steps, the last one that of the steps left.
+
+        Raises:
+            SystemExit: no step changed the weights.
+        """
+        place, recipe, losses, norm = self.place, self.recipe, list[float](), math.nan
         with (self.out / "training.jsonl").open("a", encoding="utf-8") as log:
 
-            def told(line: dict[str, object]) -> None:
+            def write(line: dict[str, object]) -> None:
                 print(json.dumps({**line, "clock": round(time.time())}), file=log, flush=True)
+
+            def write_losses() -> None:
+                mean = round(math.fsum(losses) / len(losses), 4)
+                write({"step": place.steps, "examples": place.examples, "tokens": place.tokens,
+                       "loss": mean, "norm": round(norm, 2)})  # fmt: skip
+                losses.clear()
 
             while not recipe.ended(place):
                 for batch in next(self._pools):
@@ -122,15 +134,18 @@ class Run:
                         break
                     loss, norm = self.step(batch)
                     losses.append(loss)
-                    if place.steps % log_every == 0:
-                        mean = round(math.fsum(losses) / len(losses), 4)
-                        told({"step": place.steps, "examples": place.examples, "tokens": place.tokens,
-                              "loss": mean, "norm": round(norm, 2)})  # fmt: skip
-                        losses = []
+                    if len(losses) == log_every:
+                        write_losses()
                 else:
                     place.pool += 1
                     if recipe.concluded is not None:
-                        told(recipe.concluded(self, place.pool - 1))
+                        write(recipe.concluded(self, place.pool - 1))
+            if losses:
+                write_losses()
+        if place.steps == 0:
+            sys.exit(f"{self.out}: no step changed the weights; give the run more tokens or seconds")
+        if self.mean.n_averaged == 0:
+            self.mean.update_parameters(self.network)
         self.save_checkpoint(self.out / "checkpoint")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,27 @@ def test_a_run_ends_at_its_tokens_and_leaves_its_settings_log_and_checkpoint(tmp
         assert torch.allclose(saved[name], mean, atol=1e-3), name  # it is saved in halves
     with pytest.raises(SystemExit, match="is not empty"):
         run(tmp_path / "run")
+
+
+@pytest.mark.parametrize(("steps", "logged"), [(1, [1]), (7, [7]), (23, [10, 20, 23])])
+def test_a_run_shorter_than_the_interval_of_its_log_is_logged_and_changes_the_weights(
+    tmp_path: Path, steps: int, logged: list[int]
+) -> None:
+    short = run(tmp_path / "run", steps * 4 * 8)
+    before = short.network.classifier.weight.detach().clone()
+    short.train(log_every=10)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "training.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == logged and all(line["loss"] > 0 for line in lines)
+    saved = load(tmp_path / "run" / "checkpoint").classifier.weight
+    assert not torch.equal(saved, before.half().float())
+
+
+def test_a_run_without_a_step_leaves_no_checkpoint(tmp_path: Path) -> None:
+    late = run(tmp_path / "run")
+    late.recipe = replace(late.recipe, ended=lambda _: True)
+    with pytest.raises(SystemExit, match="no step changed the weights"):
+        late.train()
+    assert not (tmp_path / "run" / "checkpoint").exists()
 
 
 def test_it_learns_and_leaves_the_word_table_alone(tmp_path: Path) -> None:
