@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.training.examples import guessed
-from training.general import own
+from training.general import own, own_rows
 
 FACTS = {"home": "Tarrow", "away": "Ellan", "pts_h": 88, "pts_a": 91, "ot": True, "venue": {"name": "Old Hall"}}
 SENTENCES = [
@@ -69,6 +69,18 @@ def test_every_false_pair_follows_a_true_one(texts: list[own.OwnText]) -> None:
     assert found == own.pairs(texts, random.Random(2)) and {len(column) for column in found.values()} == {
         len(found["label"])
     }
+
+
+def test_held_out_rows_have_their_gold_labels_and_exchanges_of_correct_texts_alone(texts: list[own.OwnText]) -> None:
+    rows = own_rows.tables(texts)
+    assert [row["gold_fine"] for row in rows["backoff"]] == ["OK", "omission", "omission+hallucination"]
+    assert [row["gold_fine"] for row in rows["sentences"]] == ["OK", "omission", "omission+hallucination"]
+    assert [len(row["triples"]) for row in rows["backoff"]] == [6] * 3
+    assert rows["sentences"][0]["facts"] == ["Tarrow played at home.", "It was 88-91."]
+    assert {row["text"] for row in rows["exchanges"]} == {RIGHT["text"]}
+    gold = {row["facts"][0]: row["gold_fine"] for row in rows["exchanges"]}
+    assert gold["The ot of Game 7 is true."] == "OK" and gold["The ot of Game 7 is false."] == "omission"
+    assert gold["The pts h of Game 7 is 91."] == gold["The home of Game 7 is Ellan."] == "omission"
 
 
 @pytest.mark.slow

@@ -99,7 +99,7 @@ def pairs(texts: list[OwnText], rng: random.Random) -> dict[str, list[str]]:
     for text in texts:
         others = [other for other in by_input[text.input] if other is not text]
         shown = f"{text.subject}: {text.text}" if rng.random() < TITLED else text.text
-        made += [*_unsaid(text, shown, others, rng), *_exchanged(text, shown, rng), *_to_text(text, shown, others, rng)]
+        made += [*_unsaid(text, shown, others, rng), *exchanged(text, shown, rng), *_to_text(text, shown, others, rng)]
     premise, hypothesis, label = map(list, zip(*made, strict=True))
     return {
         "premise": premise, "hypothesis": hypothesis, "label": label,
@@ -123,7 +123,7 @@ def _unsaid(text: OwnText, shown: str, others: list[OwnText], rng: random.Random
             yield shown, fact, text.label(keys)
 
 
-def _exchanged(text: OwnText, shown: str, rng: random.Random) -> Iterator[Labelled]:
+def exchanged(text: OwnText, shown: str, rng: random.Random) -> Iterator[Labelled]:
     """Text → a fact with the value of another one of the row and kind, after that other one with its own value; the
     same in the owner's words; a truth value and its opposite."""
     single = {key: triples[0] for key, triples in text.facts.items() if len(triples) == 1}
