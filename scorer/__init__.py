@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .scoring.results import CheckResult as CheckResult
     from .scoring.results import Verdict as Verdict
     from .scoring.scorer import Scorer as Scorer
+    from .scoring.settings import ScorerOptions as ScorerOptions
 
 # ONNX Runtime's wheels from 1.31 on can report usage to their vendor: with a thread, a session file in the folder for
 # temporary files, and the address of a collector. The variable is read when the library is loaded. Here it is switched
@@ -32,10 +33,11 @@ _HOME = {
     "ColumnNames": ".metric",
     "Scorer": ".scoring.scorer",
     "ScorerError": ".errors",
+    "ScorerOptions": ".scoring.settings",
     "Triple": ".metric.facts",
     "Verdict": ".scoring.results",
 }
-__all__ = ["CheckResult", "ColumnNames", "Scorer", "ScorerError", "Triple", "Verdict", "__version__"]
+__all__ = ["CheckResult", "ColumnNames", "Scorer", "ScorerError", "ScorerOptions", "Triple", "Verdict", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

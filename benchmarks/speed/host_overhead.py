@@ -47,7 +47,7 @@ class FreeModel:
         certain = np.tile(np.array([0.05, 0.05, 0.9], np.float32), (asked, 1))
         return Predictions(certain, work.status[work.pairs.inverse], work.truncated[work.pairs.inverse])
 
-    def cancel(self) -> None:
+    def cancel(self, stop: threading.Event) -> None:
         pass
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
@@ -80,7 +80,7 @@ def check_command(
             return
         verdict = scorer.score_facts(facts, text) if facts else scorer.score(parsed, text)
     if as_json:
-        print_json({**asdict(verdict), "signature": scorer.signature})
+        print_json({**verdict.to_dict(), "signature": scorer.signature})
     else:
         print_result(verdict, False, print_verdict)
 

@@ -1,7 +1,7 @@
 """The engine: interned pairs in, probabilities out.
 
-Two halves overlap: :meth:`Engine.encode` is host work (tokenise, deduplicate, pack) and may run in any one thread;
-:meth:`Engine.predict` belongs to the one thread that waits for the device.
+Two halves overlap: :meth:`Engine.encode` is host work (tokenise, deduplicate, pack), :meth:`Engine.predict` waits for
+the device. Any thread may call either: of predictions one runs at a time, and of tokenisations.
 
 With ``exact``, labels are those of fp32: pairs that are too close to call run again. A pair's label can differ from
 fp32's only where a variant moves its two highest logits past each other, that is where they lie within twice the
@@ -138,6 +138,8 @@ class Engine(Closing):
         self.bound: ExactBound | None = None
         self.computed = 0
         self.thread = DeviceThread()
+        self._turn = threading.Lock()
+        self._stop: threading.Event | None = None
         self._truncate, self._warn, self._verify = truncate, warn, verify
         self._fp32: ModelSession | None = None
         try:
@@ -198,13 +200,21 @@ class Engine(Closing):
         return EncodedPairs(pairs, first, second, status, truncated, batches, lengths)
 
     def predict(self, encoded: EncodedPairs, stop: threading.Event | None = None) -> Predictions:
-        """Compute an encoded window.
+        """Compute an encoded window, after those of other threads.
 
         A pair with a logit that is not finite runs once more, in fp32; where that does not help it gets no answer.
 
         Raises:
             CancelledError: ``stop`` was set; looked at between batches.
         """
+        with self._turn:
+            self._stop = stop
+            try:
+                return self._predict(encoded, stop)
+            finally:
+                self._stop = None
+
+    def _predict(self, encoded: EncodedPairs, stop: threading.Event | None) -> Predictions:
         logits = self.compute(encoded, stop)
         if self.exact:
             if self.bound is None:
@@ -252,7 +262,7 @@ class Engine(Closing):
             except BaseException:  # nobody waits for the others any more
                 for future in waiting:
                     future.cancel()
-                self.cancel()
+                self.thread.cancel()
                 raise
         return logits
 
@@ -282,9 +292,12 @@ class Engine(Closing):
         at_least = 0.0 if self.report is None else self.report.bound
         return join_bounds(fast[chosen], fp32[chosen], at_least, before)
 
-    def cancel(self) -> None:
-        """Cancel the call under way, for which no caller waits any more."""
-        self.thread.cancel()
+    def cancel(self, stop: threading.Event) -> None:
+        """Cancel the call under way if it is of the prediction that ``stop`` ends, for which no caller waits any
+        more."""
+        running = self.thread.running  # before the prediction is looked at: it may end, and another one begin
+        if self._stop is stop and running is not None:
+            running.terminate = True
 
     def close(self) -> None:
         """Cancel the call under way, and end the thread that makes calls."""

@@ -146,7 +146,8 @@ class DeviceThread(ThreadPoolExecutor):
 
     def __init__(self) -> None:
         super().__init__(1, "call")
-        self._running: Any = None
+        self.running: Any = None
+        """Options of the call under way, which can end it."""
         self._ended = False
 
     def call(self, action: Callable[[], Result]) -> Result:
@@ -164,7 +165,7 @@ class DeviceThread(ThreadPoolExecutor):
         options = runtime().RunOptions()
         for name, value in settings.items():
             options.add_run_config_entry(name, value)
-        self._running = options
+        self.running = options
         try:
             if self._ended:  # which is set before the running call is looked for
                 raise CancelledError
@@ -175,11 +176,11 @@ class DeviceThread(ThreadPoolExecutor):
             raise
         finally:
             note_progress()
-            self._running = None
+            self.running = None
 
     def cancel(self) -> None:
         """Cancel the call under way: it ends as soon as the runtime looks."""
-        if (running := self._running) is not None:
+        if (running := self.running) is not None:
             running.terminate = True
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -92,6 +93,7 @@ class TextTokenizer:
     def __init__(self, bundle: Bundle) -> None:
         from tokenizers import Tokenizer
 
+        self._turn = threading.Lock()
         self._layout = bundle.layout
         self._max_length = bundle.max_length
         self._where = bundle.path / "tokenizer.json"
@@ -119,7 +121,7 @@ class TextTokenizer:
         """Tokenise texts without special tokens.
 
         A text with more bytes than ``max_length`` longest tokens does not fit and is not tokenised, whatever its size;
-        with ``keep_beginnings`` (for truncation) as much of it is as could fit.
+        with ``keep_beginnings`` (for truncation) as much of it is as could fit. Threads wait for one another.
         """
         limit = self._max_length * self._bytes_a_token
         # A text of n characters has at least n bytes, so most are cleared without encoding them.
@@ -127,9 +129,9 @@ class TextTokenizer:
         kept = list(texts)
         for i in np.flatnonzero(oversized).tolist():
             kept[i] = kept[i][:limit] if keep_beginnings else ""
-        if self._words is not None and self._blank is not None and self._words.kept > _MOST_KEPT:
-            self._words = WordTokens(self._tokenizer, self._blank)
-        with self._errors():
+        with self._turn, self._errors():
+            if self._words is not None and self._blank is not None and self._words.kept > _MOST_KEPT:
+                self._words = WordTokens(self._tokenizer, self._blank)
             ids, offsets = self._words.encode(kept) if self._words is not None else _encode_whole(self._tokenizer, kept)
         before = np.concatenate([[0], np.cumsum(ids == self._unknown)])
         return Tokens(ids, offsets, oversized, before[offsets[1:]] > before[offsets[:-1]])
@@ -252,7 +254,7 @@ def _whole_for_unigram(text: str) -> bool:
 
 
 class WordTokens:
-    """Keeps the ids of words. Used by one thread. ``blank``: of :func:`blank_before_words`."""
+    """Keeps the ids of words. Used by one thread at a time. ``blank``: of :func:`blank_before_words`."""
 
     def __init__(self, tokenizer: Tokenizer, blank: str) -> None:
         self._tokenizer = tokenizer

@@ -18,9 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from ..scoring.scorer import Scorer
+from ..scoring.settings import ScorerOptions, Settings
+from ..system.arguments import shows_fields
 from ..system.waiting import Closing
 
 
@@ -38,7 +40,8 @@ class ScoreBatches(Closing):
         ScorerError: the scorer cannot be set up.
     """
 
-    def __init__(self, bundle: str | Path, **options: Any) -> None:
+    @shows_fields(Settings)
+    def __init__(self, bundle: str | Path, **options: Unpack[ScorerOptions]) -> None:
         self._scorer = Scorer(bundle, **options)
 
     def __call__(self, batch: Any) -> Any:

@@ -55,7 +55,7 @@ class Model(Protocol):
 
     def predict(self, encoded: EncodedPairs, stop: threading.Event | None = None) -> Predictions: ...
 
-    def cancel(self) -> None: ...
+    def cancel(self, stop: threading.Event) -> None: ...
 
 
 @dataclass
@@ -246,7 +246,7 @@ class Pipeline:
         def stop_all() -> None:
             stopped.set()
             stop()
-            self.model.cancel()
+            self.model.cancel(stopped)
 
         prepared = prefetch(partial(self._prepare, reuse), items, name="prepare", stop=stop)
         answered = prefetch(partial(self._infer, stopped), prepared, name="infer", stop=stop_all)

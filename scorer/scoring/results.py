@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from ..metric import ColumnNames
 from ..metric.checks import KIND_NAMES
@@ -86,6 +86,15 @@ class Verdict:
         text = "" if self.text_entailment is None else f"<p>all facts → text: {_decimals(self.text_entailment)}</p>"
         head = "<tr><th>fact</th><th>text → fact</th><th></th></tr>"
         return f"<p><b>{_html(repr(self)[9:-1])}</b></p><table>{head}{rows}</table>{text}"
+
+    def __hash__(self) -> int:
+        """Equal verdicts have equal hashes: a verdict can be in a set and be the key of a dictionary."""
+        return hash((self.fine, self.confidence, self.error, self.note, tuple(self.facts), tuple(self.checks)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, their checks as dictionaries too: strings, numbers, Booleans, ``None``, lists and dictionaries,
+        as JSON has them."""
+        return asdict(self)
 
     def mark(self, position: int) -> str:
         """Whether the text says a fact: ``contradicted``, ``omitted``, or empty where it does or was not asked."""

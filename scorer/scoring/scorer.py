@@ -6,22 +6,39 @@ import html
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self, Unpack, overload
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import ColumnError, UsageError
-from ..metric.facts import Rows
+from ..inference.batching import EncodedPairs
+from ..inference.engine import Predictions
+from ..metric.facts import Rows, is_utf8
 from ..metric.inputs import InputColumns, find_columns
+from ..status import SCORED
 from ..storage.plan import Budgets
-from ..system.arguments import described
+from ..system.arguments import check_names, described, shows_fields, strings
 from ..system.waiting import Closing
 from .opening import OpenScorer
 from .pipeline import Judged, ScoredWindow, Window
 from .results import Verdict, verdicts_of
-from .settings import Settings
-from .tables import TripleLike, as_table, from_attribute_pairs, from_fact_pairs, from_pairs, has_nothing, read_table
+from .settings import ScorerOptions, Settings
+from .tables import (
+    ArrowStream,
+    RowT,
+    TableT,
+    TripleLike,
+    as_table,
+    from_attribute_pairs,
+    from_fact_pairs,
+    from_pairs,
+    has_nothing,
+    read_table,
+)
 
 _OPTION = re.compile(r"--(?:(keep|prefix)|([a-z]+)-column)\b")
 
@@ -65,15 +82,17 @@ class Scorer(OpenScorer, Closing):
         TypeError: a setting has the wrong type.
     """
 
+    @shows_fields(Settings)
     def __init__(
         self,
         bundle: str | Path,
         *,
         budgets: Budgets | None = None,
         log: Callable[[str], None] = lambda message: None,
-        **settings: Any,
+        **settings: Unpack[ScorerOptions],
     ) -> None:
         self._process, self._closed = os.getpid(), False
+        check_names(settings, [*ScorerOptions.__annotations__, "budgets", "log"], "Scorer")
         super().__init__(Settings(bundle=bundle, **settings), budgets, log)
 
     def close(self) -> None:
@@ -120,7 +139,8 @@ class Scorer(OpenScorer, Closing):
         return self.full_signature.line
 
     @classmethod
-    def embedded(cls, **options: Any) -> Scorer:
+    @shows_fields(Settings)
+    def embedded(cls, **options: Unpack[ScorerOptions]) -> Self:
         """A scorer with the general model that ships: small, for a first look at data of any domain."""
         return cls("embedded", **options)
 
@@ -175,9 +195,55 @@ class Scorer(OpenScorer, Closing):
     def _judge(self, rows: Rows) -> Judged:
         """All stages of one window, one after the other."""
         prepared = self.pipeline.prepare(rows)
-        prepared.answers = self.pipeline.model.predict(prepared.work)
+        prepared.answers = self._predict(prepared.work)
         return self.pipeline.judge(prepared)
 
+    def _predict(self, work: EncodedPairs) -> Predictions:
+        try:
+            return self.pipeline.model.predict(work)
+        except (CancelledError, RuntimeError):
+            self._check_usable()  # another thread may have closed it
+            raise
+
+    def score_pairs(self, premises: Iterable[str], hypotheses: Iterable[str]) -> npt.NDArray[np.float32]:
+        """Probabilities of pairs of texts, as the model gives them: the checks of the metric without its labels.
+
+        Args:
+            premises: a text each. For the check of an omission the text that was written, for that of a hallucination
+                the facts.
+            hypotheses: as many: the fact, or the text that was written.
+
+        Returns:
+            P(contradiction), P(neutral) and P(entailment) of each pair, in this order; float32, *Shape:* (pairs, 3).
+            NaN in all three for a pair without a result (longer than the model accepts, unless ``overlong`` is
+            ``truncate``, or not UTF-8), and for a class that the model does not have.
+
+        Raises:
+            TypeError: premises or hypotheses that are not a list of strings.
+            UsageError: not as many premises as hypotheses.
+        """
+        first, second = strings("premises", premises), strings("hypotheses", hypotheses)
+        if len(first) != len(second):
+            raise UsageError(f"there are {len(first)} premises and {len(second)} hypotheses; give equally many")
+        self._check_usable()
+        readable = np.array([is_utf8(a) and is_utf8(b) for a, b in zip(first, second, strict=True)], bool)
+        positions = np.arange(2 * len(first), dtype=np.int32)
+        texts = [text if is_utf8(text) else "" for text in (*first, *second)]
+        work = self.engine.encode(texts, positions[: len(first)], positions[len(first) :])
+        answers = self._predict(work)
+        scored = (answers.status == SCORED) & readable
+        return np.where(scored[:, None], answers.probabilities, np.float32(np.nan))
+
+    @overload
+    def score_table(self, table: str | Path) -> pa.Table: ...
+    @overload
+    def score_table(self, table: list[RowT]) -> list[dict[str, Any]]: ...
+    @overload
+    def score_table(self, table: Mapping[str, list[Any] | tuple[Any, ...]]) -> dict[str, list[Any]]: ...
+    @overload
+    def score_table(self, table: TableT) -> TableT: ...
+    @overload
+    def score_table(self, table: ArrowStream) -> pa.Table: ...
     def score_table(self, table: Any) -> Any:
         """Add the output columns to a table; order, rows and other columns unchanged.
 
@@ -207,6 +273,16 @@ class Scorer(OpenScorer, Closing):
         except ColumnError as error:
             raise of_python(error) from error
 
+    @overload
+    def score_batches(self, batches: Iterable[list[RowT]]) -> Iterator[list[dict[str, Any]]]: ...
+    @overload
+    def score_batches(
+        self, batches: Iterable[Mapping[str, list[Any] | tuple[Any, ...]]]
+    ) -> Iterator[dict[str, list[Any]]]: ...
+    @overload
+    def score_batches(self, batches: Iterable[TableT]) -> Iterator[TableT]: ...
+    @overload
+    def score_batches(self, batches: Iterable[ArrowStream]) -> Iterator[pa.Table]: ...
     def score_batches(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Score a stream of tables, each a window of its own; reading overlaps with inference.
 

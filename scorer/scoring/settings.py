@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Required, TypedDict, TypeVar, cast
 
 from ..errors import OutputError, UsageError
 from ..inference import Overlong, Precision
@@ -15,17 +15,35 @@ from ..system.arguments import CheckedFields
 T = TypeVar("T", bound=CheckedFields)
 
 
+class ScorerOptions(TypedDict, total=False):
+    """The keyword arguments of :class:`scorer.Scorer` as type checkers and editors know them; :class:`Settings` says
+    what each means, and its default."""
+
+    templates: str | Path | Mapping[str, Any] | None
+    protocol: Protocol
+    checks: Sides
+    optional: Sequence[str]
+    missing_template: MissingTemplate
+    reading: Reading
+    device: str
+    precision: Precision
+    threads: int | None
+    device_memory: int
+    overlong: Overlong
+    sentences: bool
+    exact: bool
+    columns: ColumnNames
+
+
+class ScorerArguments(ScorerOptions):
+    """All arguments of :class:`scorer.Scorer` that settings give."""
+
+    bundle: Required[str | Path]
+
+
 @dataclass(frozen=True)
 class Settings(CheckedFields):
     """All that the labels and the output columns of a scorer depend on, and where it computes.
-
-    ``bundle``: a folder, or the name of a model that ships. ``templates``: a file, its parsed content, or
-    ``None`` for the bundle's own (otherwise backoff). ``protocol``, ``checks``, ``missing_template``, ``reading``: see
-    :mod:`scorer.metric`. ``optional``: facts that a text need not say, as ``predicate=object``, added to those
-    of the template file. ``device``, ``precision``, ``device_memory``, ``overlong``: see
-    :class:`scorer.inference.engine.Engine`. ``threads``: of the CPU, ``None`` for all that this process may use;
-    budgets of an earlier run are stronger. ``columns``: names of input and output columns; their ``sentences`` follows
-    from the settings, and with their ``document`` only hallucinations are checked, sentence by sentence.
 
     Raises:
         TypeError: a setting of another type.
@@ -33,20 +51,35 @@ class Settings(CheckedFields):
     """
 
     bundle: str | Path
+    """A folder, or the name of a model that ships."""
     templates: str | Path | Mapping[str, Any] | None = None
+    """A template file, its parsed content, or ``None`` for the bundle's own (otherwise backoff)."""
     protocol: Protocol = "paper"
+    """The metric as in the paper, as in its released code, or FactSpotter."""
     checks: Sides = "both"
+    """Sides to check. With a column of documents it is ``hallucination``."""
     optional: Sequence[str] = ()
+    """Facts that a text may omit, as ``predicate=object``, added to those of the template file."""
     missing_template: MissingTemplate = "backoff"
+    """For a triple without a template: the backoff template, or an error."""
     reading: Reading = "verbatim"
-    device: str = "auto"
+    """Facts and texts as they are written, or in one notation."""
+    device: str = field(default="auto", metadata={"choices": "auto, cpu, cuda, cuda:N"})
+    """Where to compute; ``auto`` is CUDA if it starts, otherwise the CPU."""
     precision: Precision = "auto"
+    """Variant of the model; ``auto`` is fp16 on CUDA, int8 on the CPU."""
     threads: int | None = None
+    """Threads on the CPU; ``None`` for all that this process may use. Budgets of an earlier run are stronger."""
     device_memory: int = 0
+    """GPU memory of the session, in GiB; 0 for no limit."""
     overlong: Overlong = "error"
+    """For pairs longer than the model accepts: an error, or truncation with a note."""
     sentences: bool = False
+    """Whether every sentence of a text is checked too. With a column of documents it is true."""
     exact: bool = False
+    """Whether undecided pairs are computed again in fp32."""
     columns: ColumnNames = field(default_factory=ColumnNames)
+    """Names of input and output columns; their ``sentences`` follows from the settings."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -90,9 +123,9 @@ class Settings(CheckedFields):
                 "templates and finds no hallucinations; remove one of them"
             )
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> ScorerArguments:
         """The settings as keyword arguments of :class:`scorer.Scorer`."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return cast(ScorerArguments, {setting.name: getattr(self, setting.name) for setting in fields(self)})
 
     def to_plan(self) -> dict[str, Any]:
         """The settings as a plan records them, in the types of JSON."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,25 @@ from ..system.files import ROW_INFO
 
 RestoreType = Callable[[pa.Table], Any]
 """Turns a table of Arrow into the kind of table that was given."""
+RowT = TypeVar("RowT", bound=Mapping[str, Any])
+"""A row of a list."""
+
+
+class ArrowStream(Protocol):
+    """A table that gives its rows to Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+class DataFrame(ArrowStream, Protocol):
+    """A table of pyarrow, pandas or polars: those that compare have a way back from Arrow."""
+
+    @property
+    def equals(self) -> Callable[..., bool]: ...
+
+
+TableT = TypeVar("TableT", bound=DataFrame)
+"""A table that comes back as its kind."""
 FORMS = (
     "a table or record batch of pyarrow, a DataFrame of polars or pandas, an object with __arrow_c_stream__, a list of "
     "dictionaries, or a dictionary of lists"

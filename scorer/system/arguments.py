@@ -6,13 +6,15 @@ from __future__ import annotations
 import numbers
 import reprlib
 import typing
-from collections.abc import Iterable
-from dataclasses import MISSING, field, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, Field, field, fields
+from inspect import Parameter, Signature, signature
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from ..errors import UsageError
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 _NUMBERS: dict[Any, type] = {int: numbers.Integral, float: numbers.Real}
 
 
@@ -37,9 +39,57 @@ class CheckedFields:
             value, hint = getattr(self, checked.name), hints[checked.name]
             if _matches(value, hint):
                 continue
-            if isinstance(value, str) and get_origin(hint) is Literal:
-                raise UsageError(f"{checked.name} is {value!r}; write one of {', '.join(get_args(hint))}")
-            raise TypeError(f"{checked.name} is {described(value)}; its type is {checked.type}")
+            is_choice = get_origin(hint) is Literal
+            choices = ", ".join(map(str, get_args(hint))) if is_choice else checked.metadata.get("choices")
+            if isinstance(value, str) and is_choice:
+                raise UsageError(f"{checked.name} is {value!r}; write one of {choices}")
+            needed = f"write one of {choices}" if choices else f"its type is {checked.type}"
+            raise TypeError(f"{checked.name} is {described(value)}; {needed}")
+
+
+def check_names(names: Iterable[str], known: Sequence[str], owner: str) -> None:
+    """Refuse a keyword argument that is not known.
+
+    Args:
+        owner: of the arguments, in the message.
+
+    Raises:
+        TypeError: names the argument, the one most like it, and all.
+    """
+    for name in names:
+        if name not in known:
+            from difflib import get_close_matches
+
+            similar = "".join(f"; did you mean {word}" for word in get_close_matches(name, known, 1))
+            its = "? Its" if similar else "; its"
+            raise TypeError(f"{owner} has no option {name!r}{similar}{its} options are {', '.join(known)}")
+
+
+def shows_fields(kind: type) -> Callable[[Function], Function]:
+    """Decorator for a function with ``**options`` that are fields of a data class: ``help()`` and notebooks show each
+    with its type and default."""
+
+    def decorated(function: Function) -> Function:
+        keyword = Parameter.KEYWORD_ONLY
+        own = [part for part in signature(function).parameters.values() if part.kind != Parameter.VAR_KEYWORD]
+        positional = [parameter for parameter in own if parameter.kind != keyword]
+        options = [
+            Parameter(option.name, keyword, annotation=option.type, default=_default(option))
+            for option in fields(kind)
+            if _default(option) is not Parameter.empty
+        ]
+        shown = [*positional, *options, *own[len(positional) :]]
+        function.__signature__ = Signature(shown)  # type: ignore[attr-defined]  # inspect reads it
+        return function
+
+    return decorated
+
+
+def _default(option: Field[Any]) -> Any:
+    """The default of a field, ``inspect.Parameter.empty`` if it has none."""
+    if option.default_factory is not MISSING:
+        return option.default_factory()
+    return Parameter.empty if option.default is MISSING else option.default
 
 
 def strings(name: str, value: Any) -> list[str]:
