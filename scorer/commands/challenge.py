@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from ..evaluation.challenge import ChallengeResult
+    from ..evaluation.challenge_set import ChallengeResult
     from ..stats.intervals import Rate
 
 _STEP = 2048
@@ -42,7 +42,7 @@ def challenge_command(
 def _judge(name: str, device: DeviceOptions) -> ChallengeResult:
     from dataclasses import replace
 
-    from ..evaluation.challenge import judge, measure, read_challenge, read_templates
+    from ..evaluation.challenge_set import judge, measure, read_challenge, read_templates
     from ..inference.bundle import Bundle
     from ..scoring.scorer import Scorer
 

@@ -13,7 +13,7 @@ from .options import JSON, PARTIAL, ScoredArgument, local, written
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..evaluation.rates import RateReport
+    from ..evaluation.true_rates import RateReport
 
 _NAMES = {"not_ok_rate": "not_OK", "omission_rate": "omission", "hallucination_rate": "hallucination"}
 
@@ -70,7 +70,7 @@ def rate_command(
     A few human labels show how often the metric is wrong. Together with its labels of all rows they give the true rates
     with 95% intervals, often as narrow as those of many more random labels without the metric.
     """
-    from ..evaluation.rates import rate
+    from ..evaluation.true_rates import rate
 
     name = " ".join(map(str, out))
     report = rate(out, name, labels, by, lambda text: say(f"note: {text}"), allow_partial)

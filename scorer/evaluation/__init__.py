@@ -14,10 +14,10 @@ from ..system.arguments import CheckedFields, option
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions(CheckedFields):
-    """Options of an evaluation: gold, ratings, metrics, groups, intervals. ``against``: an output of the same rows by
-    another metric, to compare with."""
+    """Options of an evaluation: gold, ratings, metrics, groups, intervals."""
 
     against: Path | StoreUri | None = None
+    """Output of the same rows by another metric, to compare with."""
     gold_fine: str | None = option("Column of FINE gold labels. Default: gold_fine, if it exists.", "NAME", None)
     gold_rough: str | None = option("Column of ROUGH gold labels. Default: gold_rough, if it exists.", "NAME", None)
     human: tuple[str, ...] = option("Column of human ratings. Repeatable. Default: all known ones.", "NAME", ())

@@ -31,12 +31,13 @@ class CorrelationDifference(TypedDict):
 
     Attributes:
         human: column of the rating.
-        kind: of the coefficient.
-        n: rows.
-        first: of the first metric.
-        second: of the second.
-        difference: of the first minus the second.
-        interval: 95 %, by a paired bootstrap over inputs; ``None`` without inputs or resamples.
+        kind: kind of coefficient.
+        n: number of rows.
+        first: coefficient of the first metric.
+        second: coefficient of the second metric.
+        difference: the first coefficient minus the second.
+        interval: 95 % interval of the difference, by a paired bootstrap over inputs; ``None`` without inputs or
+            resamples.
     """
 
     human: str
@@ -52,12 +53,12 @@ class AgainstBlock(TypedDict):
     """Output of ``scorer evaluate --against``.
 
     Attributes:
-        path: the other output.
-        signature: of the other output.
-        rows: that both have, and whose gold is known.
-        missing: rows with gold that the other output lacks.
-        accuracy: of ``rough``, ``fine``, and of each side, of both; the first is OUT.
-        correlations: of both confidences with each rating.
+        path: the rival output.
+        signature: signature of the rival output.
+        rows: rows with gold that both outputs have.
+        missing: rows with gold that the rival output lacks.
+        accuracy: accuracies of both outputs by ``rough``, ``fine`` and side; the first is OUT.
+        correlations: correlations of both confidences with each rating.
     """
 
     path: str
@@ -69,34 +70,39 @@ class AgainstBlock(TypedDict):
 
 
 class Compared:
-    """The rows of an output that another one has, too. ``places``: their numbers in the other, -1 where it lacks
-    one. int64, *Shape:* (rows,)."""
+    """The rows of an output, paired with those of a rival output.
 
-    def __init__(self, scored: Scored, prefix: str, other: Output) -> None:
-        key, self.prefix = "row_key", other.columns.prefix
-        self.other = load(other, [self.prefix + name for name in ("fine", "rough", "confidence", key)])
-        for table, column, name in ((scored, prefix + key, "OUT"), (self.other, self.prefix + key, other.name)):
+    Attributes:
+        rival: columns of the rival output.
+        prefix: prefix of the rival's output columns.
+        places: row number in the rival of each row, -1 where it lacks the row. int64, *Shape:* (rows,).
+    """
+
+    def __init__(self, scored: Scored, prefix: str, rival: Output) -> None:
+        key, self.prefix = "row_key", rival.columns.prefix
+        self.rival = load(rival, [self.prefix + name for name in ("fine", "rough", "confidence", key)])
+        for table, column, name in ((scored, prefix + key, "OUT"), (self.rival, self.prefix + key, rival.name)):
             if not table.has(column):
                 raise ColumnError(
                     f"--against needs the column {column!r}, which says which rows agree; {name} has none"
                 )
         waiting: dict[bytes, list[int]] = defaultdict(list)
-        for row, value in enumerate(_keys(self.other, self.prefix + key)):
+        for row, value in enumerate(_keys(self.rival, self.prefix + key)):
             waiting[value].append(row)
         places = [waiting[value].pop(0) if waiting[value] else -1 for value in _keys(scored, prefix + key)]
         self.places = np.array(places, np.int64)
 
     def codes(self) -> tuple[Codes | None, Codes]:
-        """FINE and ROUGH labels of the other metric for the rows here; -1 where it has none."""
-        fine, rough = predicted(self.other, self.prefix)
+        """FINE and ROUGH labels of the rival for the rows here; -1 where it has none."""
+        fine, rough = predicted(self.rival, self.prefix)
         return None if fine is None else self._here(fine), self._here(rough)
 
     def confidence(self) -> Floats:
-        """Its confidence; NaN where it has none. float64, *Shape:* (rows,)."""
+        """Confidence of the rival; NaN where it has none. float64, *Shape:* (rows,)."""
         column = self.prefix + "confidence"
-        if not self.other.has(column):
+        if not self.rival.has(column):
             return np.full(len(self.places), np.nan)
-        values = finite(self.other.array(column), column)
+        values = finite(self.rival.array(column), column)
         return np.where(self.places < 0, np.nan, values[self.places])
 
     def _here(self, codes: Codes) -> Codes:
@@ -108,32 +114,35 @@ def _keys(scored: Scored, column: str) -> list[bytes]:
 
 
 def compare_metrics(
-    scored: Scored, labels: Labels | None, ratings: Ratings, other: Output, note: Callable[[str], None]
+    scored: Scored, labels: Labels | None, ratings: Ratings, rival: Output, note: Callable[[str], None]
 ) -> AgainstBlock:
     """Compare the metric of an output with that of another one of the same rows.
 
     Args:
-        labels: predictions and gold; ``None`` without gold labels.
+        scored: the output.
+        labels: predictions and gold of the output; ``None`` without gold labels.
         ratings: human ratings, with the prefix of the output columns.
+        rival: the output of the other metric.
+        note: called with each remark for the reader of the figures.
 
     Raises:
         ColumnError: one output has no row keys. UsageError: they share no row.
     """
-    rows = Compared(scored, ratings.prefix, other)
+    rows = Compared(scored, ratings.prefix, rival)
     is_shared = rows.places >= 0
     if not is_shared.any():
-        raise UsageError(f"--against {other.name} has none of these rows; score the same file with the other metric")
+        raise UsageError(f"--against {rival.name} has none of these rows; score the same file with the other metric")
     judged = is_shared if labels is None else is_shared & (labels.gold_rough >= 0)
     missing = int(((labels.gold_rough >= 0) & ~is_shared).sum()) if labels is not None else int((~is_shared).sum())
     if missing:
-        note(f"{other.name} lacks {missing:,} of the rows, which are left out of the comparison")
+        note(f"{rival.name} lacks {missing:,} of the rows, which are left out of the comparison")
     lines: list[CorrelationDifference] = []
-    if (own := ratings.metric("confidence", required=False)) is not None:
+    if (confidence := ratings.metric("confidence", required=False)) is not None:
         for column in ratings.columns:
-            lines += _correlations(column, human_ratings(scored, column), own, rows.confidence(), ratings.levels)
+            lines += _correlations(column, human_ratings(scored, column), confidence, rows.confidence(), ratings.levels)
     return AgainstBlock(
-        path=other.name,
-        signature=rows.other.signature,
+        path=rival.name,
+        signature=rows.rival.signature,
         rows=int(judged.sum()),
         missing=missing,
         accuracy=_accuracies(labels, rows, judged) if labels is not None and judged.any() else {},
@@ -154,8 +163,8 @@ def _accuracies(labels: Labels, rows: Compared, judged: Mask) -> dict[str, Paire
     else:
         has_gold = judged
     return {
-        name: paired_rate(pairs_of(one[where], two[where], labels.inputs[where]))
-        for name, (one, two) in right.items()
+        name: paired_rate(pairs_of(first[where], second[where], labels.inputs[where]))
+        for name, (first, second) in right.items()
         if (where := judged if name == "rough" else has_gold).any()
     }
 
@@ -163,29 +172,29 @@ def _accuracies(labels: Labels, rows: Compared, judged: Mask) -> dict[str, Paire
 def _correlations(
     column: str, human: Floats, first: Floats, second: Floats, levels: correlation.Levels
 ) -> list[CorrelationDifference]:
-    there = ~(np.isnan(human) | np.isnan(first) | np.isnan(second))
-    values = human[there], first[there], second[there]
+    is_complete = ~(np.isnan(human) | np.isnan(first) | np.isnan(second))
+    values = human[is_complete], first[is_complete], second[is_complete]
     kinds: tuple[Literal["spearman", "pearson"], ...] = ("spearman", "pearson")
     statistics = {kind: correlation.statistic(kind) for kind in kinds}
     draws: dict[str, list[float]] = {kind: [] for kind in kinds}
     has_interval = correlation.MINIMUM <= len(values[0]) <= correlation.INTERVAL_ROWS["spearman"]
     resamples = levels.resamples if has_interval and correlation.available() else 0
-    for rows in bootstrap_rows(levels.inputs[there], resamples) if resamples else ():
-        rating, one, other = (array[rows] for array in values)
+    for rows in bootstrap_rows(levels.inputs[is_complete], resamples) if resamples else ():
+        rating, first_draw, second_draw = (array[rows] for array in values)
         for kind, compute in statistics.items():
-            draws[kind].append(compute(one, rating) - compute(other, rating))
+            draws[kind].append(compute(first_draw, rating) - compute(second_draw, rating))
     lines: list[CorrelationDifference] = []
     for kind, compute in statistics.items():
-        own, others = (_plain(compute(metric, values[0])) for metric in values[1:])
-        difference = None if own is None or others is None else own - others
+        first_value, second_value = (_plain(compute(metric, values[0])) for metric in values[1:])
+        difference = None if first_value is None or second_value is None else first_value - second_value
         ends = percentiles(np.array(draws[kind])) if draws[kind] else None
         lines.append(
             CorrelationDifference(
                 human=column,
                 kind=kind,
                 n=len(values[0]),
-                first=own,
-                second=others,
+                first=first_value,
+                second=second_value,
                 difference=difference,
                 interval=ends,
             )

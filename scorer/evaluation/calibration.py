@@ -19,31 +19,43 @@ _CELLS = 4_000_000
 
 
 class CalibrationLine(TypedDict):
-    """Rows with a confidence from ``low`` to ``high``. ``confidence``: their mean. ``ok``: the share that is OK by the
-    gold, with its ``interval``. ``calibrated``: mean of their calibrated confidences, the share that was predicted."""
+    """Rows with a confidence within one bin."""
 
     low: float
+    """Lower limit of the bin."""
     high: float
+    """Upper limit of the bin."""
     n: int
+    """Number of rows."""
     confidence: float
+    """Mean confidence."""
     ok: float
+    """Share of rows that are OK by the gold."""
     calibrated: float | None
+    """Mean calibrated confidence: the share of OK that it predicts."""
     interval: Ends
+    """95 % interval of ``ok``."""
 
 
 class CalibrationBlock(TypedDict):
-    """``error``: expected calibration error; ``brier``: mean squared error; both of the confidence as the probability
-    of OK. ``calibrated_error``, ``calibrated_brier``: after cross-fitted isotonic regression; ``None`` with too few
-    inputs. ``interval``: of each of the four."""
+    """Reliability of the confidence as the probability of OK."""
 
     n: int
+    """Number of rows."""
     inputs: int
+    """Number of inputs."""
     error: float | None
+    """Expected calibration error."""
     brier: float | None
+    """Mean squared error."""
     calibrated_error: float | None
+    """``error`` after cross-fitted isotonic regression; ``None`` with too few inputs."""
     calibrated_brier: float | None
+    """``brier`` after cross-fitted isotonic regression; ``None`` with too few inputs."""
     interval: dict[str, Ends]
+    """95 % intervals of the four figures above, by name."""
     lines: list[CalibrationLine]
+    """The bins that have rows."""
 
 
 class Ranking(TypedDict):
@@ -58,25 +70,26 @@ def calibration(confidence: Floats, right: Mask, inputs: Indices, resamples: int
     """The reliability of a confidence, before and after isotonic regression.
 
     Args:
-        confidence: from 0 to 1, without NaN. right: whether the gold says OK. inputs: the input of each row; its rows
-        stay in one fold, and are drawn together. *Shape:* (n,) each.
+        confidence: from 0 to 1, without NaN. *Shape:* (n,).
+        right: whether the gold says OK. *Shape:* (n,).
+        inputs: the input of each row; rows of one input stay in one fold, and are drawn together. *Shape:* (n,).
         resamples: number of bootstrap samples of inputs; 0 for no intervals.
     """
     truth = right.astype(np.float64)
     owners = np.unique(inputs, return_inverse=True)[1]
     bins = _bins(confidence)
     fitted = cross_fitted(confidence, truth, inputs)
-    found: dict[str, Any] = {"n": len(truth), "inputs": len(np.unique(owners)), "interval": {}, "lines": []}
+    block: dict[str, Any] = {"n": len(truth), "inputs": len(np.unique(owners)), "interval": {}, "lines": []}
     for name, values in (("", confidence), ("calibrated_", fitted)):
         if values is None:
-            found |= {f"{name}error": None, f"{name}brier": None}
+            block |= {f"{name}error": None, f"{name}brier": None}
             continue
         squares = (values - truth) ** 2
-        found |= {
+        block |= {
             f"{name}error": calibration_error(values, truth),
             f"{name}brier": float(squares.mean()) if len(truth) else None,
         }
-        found["interval"] |= {
+        block["interval"] |= {
             f"{name}error": error_interval(values, truth, owners, resamples),
             f"{name}brier": _mean_interval(squares, owners, resamples),
         }
@@ -92,8 +105,8 @@ def calibration(confidence: Floats, right: Mask, inputs: Indices, resamples: int
             calibrated=None if fitted is None else float(fitted[rows].mean()),
             interval=[ok.low, ok.high] if resamples and ok.low is not None and ok.high is not None else None,
         )
-        found["lines"].append(line)
-    return cast(CalibrationBlock, found)
+        block["lines"].append(line)
+    return cast(CalibrationBlock, block)
 
 
 def calibration_error(confidence: Floats, truth: Floats) -> float | None:
@@ -119,28 +132,28 @@ def error_interval(confidence: Floats, truth: Floats, owners: Indices, resamples
         return None
     distances = np.bincount(owners * BINS + _bins(confidence), confidence - truth, many * BINS).reshape(many, BINS)
     rows = np.bincount(owners, minlength=many)
-    found = np.concatenate(
+    resampled = np.concatenate(
         [(times @ distances) / (times @ rows)[:, None] for times in bootstrap_draws(many, resamples)]
     )
-    high = float(np.percentile(np.abs(found).sum(axis=1), 97.5))
-    by_chance = float(np.percentile(np.abs(found - distances.sum(axis=0) / len(truth)).sum(axis=1), 97.5))
+    high = float(np.percentile(np.abs(resampled).sum(axis=1), 97.5))
+    by_chance = float(np.percentile(np.abs(resampled - distances.sum(axis=0) / len(truth)).sum(axis=1), 97.5))
     return [0.0 if error <= by_chance else max(0.0, 2 * error - high), max(error, high)]
 
 
 def cross_fitted(confidence: Floats, truth: Floats, inputs: Indices) -> Floats | None:
     """The share of OK at each row's confidence by isotonic regression on other inputs; ``None`` with fewer than
     :data:`FOLDS` inputs. *Shape:* (n,) each."""
-    found, codes = np.unique(inputs, return_inverse=True)
-    if len(found) < FOLDS:
+    distinct, codes = np.unique(inputs, return_inverse=True)
+    if len(distinct) < FOLDS:
         return None
-    fold = (np.random.default_rng(SEED).permutation(len(found)) % FOLDS)[codes]
+    fold = (np.random.default_rng(SEED).permutation(len(distinct)) % FOLDS)[codes]
     result = np.empty(len(truth))
     for number in range(FOLDS):
-        held = fold == number
-        values, at = np.unique(confidence[~held], return_inverse=True)
+        held_out = fold == number
+        values, at = np.unique(confidence[~held_out], return_inverse=True)
         counts = np.bincount(at).astype(np.float64)
-        curve = isotonic(np.bincount(at, truth[~held]) / counts, counts)
-        result[held] = np.interp(confidence[held], values, curve)
+        curve = isotonic(np.bincount(at, truth[~held_out]) / counts, counts)
+        result[held_out] = np.interp(confidence[held_out], values, curve)
     return result
 
 
@@ -171,32 +184,34 @@ def _mean_interval(values: Floats, owners: Indices, resamples: int) -> Ends:
     return bootstrap_interval(lambda times: (times @ sums) / (times @ rows), len(rows), resamples)
 
 
-def ranking(confidence: Floats, wanted: Mask, inputs: Indices, resamples: int = RESAMPLES) -> Ranking:
+def ranking(confidence: Floats, is_target: Mask, inputs: Indices, resamples: int = RESAMPLES) -> Ranking:
     """Rank rows by a low confidence: the area under the ROC curve. Rows without a confidence are left out.
 
     Args:
-        confidence: float64. wanted: bool. inputs: int64, the input of each row. *Shape:* (rows,) each.
+        confidence: float64, *Shape:* (rows,).
+        is_target: the rows that should come first. bool, *Shape:* (rows,).
+        inputs: the input of each row. int64, *Shape:* (rows,).
         resamples: number of bootstrap samples of inputs; 0 for no interval.
     """
-    there = ~np.isnan(confidence)
-    confidence, wanted = confidence[there], wanted[there]
+    has_confidence = ~np.isnan(confidence)
+    confidence, is_target = confidence[has_confidence], is_target[has_confidence]
     result = Ranking(n=len(confidence), roc_auc=None)
-    if not wanted.any() or wanted.all():
+    if not is_target.any() or is_target.all():
         return result
     order = np.argsort(confidence, kind="stable")
     starts = np.concatenate([[0], np.flatnonzero(np.diff(confidence[order])) + 1])  # of equal values
-    codes, hits = np.unique(inputs[there], return_inverse=True)[1][order], wanted[order]
+    codes, hits = np.unique(inputs[has_confidence], return_inverse=True)[1][order], is_target[order]
 
     def area(times: Indices) -> Floats:
-        """Share of pairs in which a wanted row comes first, ties as a half. *Shape:* (samples, inputs) → (samples,)."""
+        """Share of pairs in which a target row comes first, ties as a half. *Shape:* (samples, inputs) → (samples,)."""
         step = max(1, _CELLS // len(hits))
-        found = []
+        areas = []
         for start in range(0, len(times), step):
             rows = times[start : start + step, codes].astype(np.float64)
-            ones, others = (np.add.reduceat(rows * one, starts, axis=1) for one in (hits, ~hits))
+            ones, others = (np.add.reduceat(rows * mask, starts, axis=1) for mask in (hits, ~hits))
             after = others.sum(axis=1, keepdims=True) - others.cumsum(axis=1)
-            found.append(ratio((ones * (after + others / 2)).sum(axis=1), ones.sum(axis=1) * others.sum(axis=1)))
-        return np.concatenate(found)
+            areas.append(ratio((ones * (after + others / 2)).sum(axis=1), ones.sum(axis=1) * others.sum(axis=1)))
+        return np.concatenate(areas)
 
     many = int(codes.max()) + 1
     result["roc_auc"] = float(area(np.ones((1, many), np.int64))[0])

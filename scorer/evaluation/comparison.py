@@ -16,9 +16,9 @@ from ..system.codec import Record
 from ..system.numbers import percent
 from . import CompareOptions as CompareOptions
 from .gold import find_inputs
-from .rates import RATES, read_all_labels
 from .sampling import read_labels
 from .systems import CONTRADICTED, Agreement, ComparedPair, ComparedSystem, Systems
+from .true_rates import RATES, read_all_labels
 
 MOST_SYSTEMS = 50
 
@@ -27,12 +27,15 @@ class Comparison(Record, frozen=True, kw_only=True):
     """Output of ``scorer compare``.
 
     Attributes:
-        headline: which system is better, or that this cannot be told.
-        by: the column of the systems.
-        systems: from the best to the worst, by the not_OK rate: the true one, if there are human labels.
-        pairs: of all systems that share inputs.
-        labels: rows with a human label.
-        agreement: of the metric with people; empty without human labels.
+        headline: sentence on which system is better, or that the data cannot tell.
+        path: name of the output.
+        signature: signature of the run; ``None`` if the files have none.
+        finished: whether the run is complete.
+        by: column of the systems.
+        labels: number of rows with a human label.
+        systems: systems from the best to the worst, by the not_OK rate: the true one, if there are human labels.
+        pairs: pairs of systems that share inputs.
+        agreement: agreement of the metric with people; empty without human labels.
         next: commands that give the true rates; empty with human labels.
     """
 
@@ -60,8 +63,9 @@ def compare(
 
     Args:
         out: an output, its parts, or a scored file.
-        name: of the output, for people.
+        name: name of the output, for people.
         labels: files of ``scorer sample`` with labels of this output.
+        options: the column of the systems, and that of the inputs.
         note: called with each remark for the reader of the figures.
 
     Raises:
@@ -69,7 +73,7 @@ def compare(
         UsageError: fewer than two systems, or too many.
         ScorerError: the output or the labels cannot be used.
     """
-    more = [one for one in (options.by, options.inputs, CONTRADICTED.removesuffix("_rate")) if one]
+    more = [column for column in (options.by, options.inputs, CONTRADICTED.removesuffix("_rate")) if column]
     output = read_labels(out, name, more, options.allow_partial, with_facts=True)
     if not output.scored.finished:
         note(f"{name} is not finished: the figures cover only the shards that are done")
@@ -84,8 +88,8 @@ def compare(
     human = read_all_labels(output, labels) if labels else {}
     if any(label == "not_OK" for label in human.values()):
         note("some labels are not_OK, which names no side: there are no true rates of omission and hallucination")
-    found = Systems(output, codes, names, inputs.codes, human)
-    systems, pairs = found.systems(), found.pairs()
+    compared = Systems(output, codes, names, inputs.codes, human)
+    systems, pairs = compared.systems(), compared.pairs()
     return Comparison(
         headline=headline(systems, pairs),
         path=name,
@@ -95,8 +99,8 @@ def compare(
         labels=len(human),
         systems=systems,
         pairs=pairs,
-        agreement=found.agreement(),
-        next=[] if human else next_commands(name, options.by, sum(one.rows for one in systems)),
+        agreement=compared.agreement(),
+        next=[] if human else next_commands(name, options.by, sum(system.rows for system in systems)),
     )
 
 
@@ -111,42 +115,43 @@ def next_commands(name: str, by: str, rows: int) -> list[str]:
 
 
 def headline(systems: Sequence[ComparedSystem], pairs: Sequence[ComparedPair]) -> str:
-    """Which system is better by its not_OK rate, or that this many rows cannot tell, and how many would.
+    """Say which system has the better not_OK rate, or that the rows cannot tell and how many inputs would.
 
     Args:
-        systems: the best first.
-        pairs: of all systems that share inputs.
+        systems: systems, the best first.
+        pairs: pairs of systems that share inputs.
     """
     best, *others = systems
-    of_best = {one.second if one.first == best.system else one.first: one
-               for one in pairs if best.system in (one.first, one.second)}  # fmt: skip
-    worse = [one for one in others if one.system in of_best and of_best[one.system].is_different]
-    tied = [one for one in others if one.system in of_best and not of_best[one.system].is_different]
-    apart = [one for one in others if one.system not in of_best]
+    of_best = {pair.second if pair.first == best.system else pair.first: pair
+               for pair in pairs if best.system in (pair.first, pair.second)}  # fmt: skip
+    worse = [system for system in others if system.system in of_best and of_best[system.system].is_different]
+    tied = [system for system in others if system.system in of_best and not of_best[system.system].is_different]
+    apart = [system for system in others if system.system not in of_best]
     parts = []
     if tied:
         group = [best, *tied]
-        shares = joined([_share_of(one) for one in group])
-        text = f"{joined([one.system for one in group])} cannot be told apart: {shares} of their texts are not OK"
-        needed = [of_best[one.system].needed for one in tied]
+        shares = joined([_share_of(system) for system in group])
+        text = f"{joined([system.system for system in group])} cannot be told apart: {shares} of their texts are not OK"
+        needed = [of_best[system.system].needed for system in tied]
         inputs = of_best[tied[0].system].pairs
-        if known := [number for number in needed if number is not None]:
+        if numbers := [number for number in needed if number is not None]:
             most = "" if best.true == {} else ", as large a share of them labelled"
-            text += f" on {inputs:,} inputs; about {_rounded(max(known)):,} inputs would tell them apart{most}"
+            text += f" on {inputs:,} inputs; about {_rounded(max(numbers)):,} inputs would tell them apart{most}"
         else:
             text += f" on {inputs:,} inputs"
         parts.append(text)
     if worse:
-        shares = joined([_share_of(one) for one in worse])
-        who = joined([one.system for one in worse])
+        shares = joined([_share_of(system) for system in worse])
+        worse_names = joined([system.system for system in worse])
         if tied:
-            parts.append(f"{who} {'is' if len(worse) == 1 else 'are'} worse than {best.system}: {shares}")
+            parts.append(f"{worse_names} {'is' if len(worse) == 1 else 'are'} worse than {best.system}: {shares}")
         else:
             parts.append(
-                f"{best.system} is better than {who}: {_share_of(best)} of its texts are not OK, against {shares}"
+                f"{best.system} is better than {worse_names}: {_share_of(best)} of its texts are not OK, "
+                f"against {shares}"
             )
     if apart:
-        parts.append(f"{joined([one.system for one in apart])} shares no input with {best.system}")
+        parts.append(f"{joined([system.system for system in apart])} shares no input with {best.system}")
     basis = "by human labels" if best.true else "by the metric's own labels, which may favour a system"
     return "; ".join(parts) + f" ({basis})"
 

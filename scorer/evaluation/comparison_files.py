@@ -11,8 +11,8 @@ from typing import NamedTuple
 from ..errors import UsageError
 from ..system.numbers import percent
 from .comparison import Comparison
-from .rates import RATES
 from .systems import CONTRADICTED, LEVEL, ComparedSystem
+from .true_rates import RATES
 
 TITLES = {
     RATES[0]: "not OK",
@@ -25,33 +25,40 @@ MARK = "*"
 
 
 class Cell(NamedTuple):
-    """A rate, its 95 % interval, and whether it differs significantly from the first system's; shares of 1."""
+    """A rate of a system, from 0 to 1."""
 
     value: float | None
+    """The rate; ``None`` where there is none."""
     low: float | None
+    """Lower limit of its 95 % interval."""
     high: float | None
+    """Upper limit of its 95 % interval."""
     is_different: bool = False
+    """Whether it differs significantly from the first system's."""
 
     def text(self, mark: str) -> str:
         """``12.5% [6.9, 21.5]*``"""
         if self.value is None or self.low is None or self.high is None:
             return "–"
-        own = f"{percent(self.value)} [{100 * self.low:.1f}, {100 * self.high:.1f}]"
-        return own + (mark if self.is_different else "")
+        interval = f"{percent(self.value)} [{100 * self.low:.1f}, {100 * self.high:.1f}]"
+        return interval + (mark if self.is_different else "")
 
 
 class Column(NamedTuple):
-    """Title of a column, and its rate; ``is_true``: estimated from human labels."""
+    """A column of the table."""
 
     title: str
+    """Heading."""
     rate: str
+    """Name of the rate."""
     is_true: bool
+    """Whether the rate is estimated from human labels."""
 
 
 def columns_of(comparison: Comparison) -> list[Column]:
     """The rates that a comparison has: the true ones first."""
-    names = [name for name in TITLES if any(name in one.rates for one in comparison.systems)]
-    true = [name for name in names if any(name in one.true for one in comparison.systems)]
+    names = [name for name in TITLES if any(name in system.rates for system in comparison.systems)]
+    true = [name for name in names if any(name in system.true for system in comparison.systems)]
     suffix = " (metric)" if true else ""
     return [Column(f"{TITLES[name]} (true)", name, True) for name in true] + [
         Column(TITLES[name] + suffix, name, False) for name in names
@@ -61,7 +68,7 @@ def columns_of(comparison: Comparison) -> list[Column]:
 def cell(comparison: Comparison, system: ComparedSystem, column: Column) -> Cell:
     """A rate of a system, marked where Holm's p-value against the best system is below :data:`.systems.LEVEL`."""
     pair = next(
-        (one for one in comparison.pairs if {one.first, one.second} == {_best(comparison), system.system}), None
+        (pair for pair in comparison.pairs if {pair.first, pair.second} == {_best(comparison), system.system}), None
     )
     p = {} if pair is None else pair.true_p if column.is_true else pair.p
     rate = system.true.get(column.rate) if column.is_true else system.rates.get(column.rate)
@@ -189,7 +196,7 @@ def as_svg(comparison: Comparison) -> str:
 
 def _panel(left: float, title: str, cells: Sequence[Cell]) -> list[str]:
     """One rate of all systems, from 0 to the smallest tenth that holds every interval."""
-    top = min(1.0, max([0.1, *(-(-(one.high or 0.0) * 10 // 1) / 10 for one in cells)]))
+    top = min(1.0, max([0.1, *(-(-(cell.high or 0.0) * 10 // 1) / 10 for cell in cells)]))
     bottom = _TOP + _LINE * len(cells)
 
     def across(value: float) -> float:
@@ -199,14 +206,14 @@ def _panel(left: float, title: str, cells: Sequence[Cell]) -> list[str]:
     for tick in (0.0, top / 2, top):
         parts.append(f'<line class="rule" x1="{across(tick)}" x2="{across(tick)}" y1="{_TOP}" y2="{bottom}"/>')
         parts.append(_text(across(tick), bottom + 18, f"{100 * tick:g}%", "quiet", "middle"))
-    for row, one in enumerate(cells):
-        if one.value is None or one.low is None or one.high is None:
+    for row, cell in enumerate(cells):
+        if cell.value is None or cell.low is None or cell.high is None:
             continue
         y = _TOP + _LINE * (row + 0.5)
         parts.append(
-            f'<g class="{"other" if one.is_different else "best"}"><title>{escape(one.text(MARK))}</title>'
-            f'<line class="bar" x1="{across(one.low)}" x2="{across(one.high)}" y1="{y}" y2="{y}"/>'
-            f'<circle class="dot" cx="{across(one.value)}" cy="{y}" r="4"/></g>'
+            f'<g class="{"other" if cell.is_different else "best"}"><title>{escape(cell.text(MARK))}</title>'
+            f'<line class="bar" x1="{across(cell.low)}" x2="{across(cell.high)}" y1="{y}" y2="{y}"/>'
+            f'<circle class="dot" cx="{across(cell.value)}" cy="{y}" r="4"/></g>'
         )
     return parts
 

@@ -1,4 +1,4 @@
-"""From which P(contradiction) on an omitted fact counts as said wrongly: measured on the challenge set.
+"""The threshold of P(contradiction) from which an omitted fact counts as said wrongly, measured on the challenge set.
 
 Facts that fail the check text → fact are of two kinds: the text gives another value, or it leaves the fact out. The set
 has edited texts of both, and knows the fact in question.
@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 from ..inference.bundle import Contradiction
 from ..metric.facts import Triple
 from ..metric.templates import Templates
-from .challenge import read_challenge, read_templates
+from .challenge_set import read_challenge, read_templates
 
 WRONG, LEFT_OUT = "wrong value", "omission"
-"""Kinds of changes of the set whose facts are compared."""
+"""The two kinds of changes that are compared."""
 LARGEST_SHARE = 0.05
-"""Of the facts that are left out, how many at most may be called contradicted."""
+"""Largest share of left-out facts that may be called contradicted."""
 _STEPS = 1000
 
 

@@ -35,21 +35,29 @@ INTERVAL_ROWS = {"pearson": 200_000, "spearman": 50_000, "kendall": 5_000}
 
 
 class Correlation(TypedDict):
-    """The coefficients of two columns over the ``n`` rows that have both."""
+    """Coefficients of two columns; ``None`` where undefined."""
 
     n: int
+    """Rows that have both values."""
     pearson: float | None
+    """Pearson's r."""
     spearman: float | None
+    """Spearman's ρ."""
     kendall: float | None
+    """Kendall's τ-b."""
     interval: NotRequired[dict[Kind, Ends]]
+    """95 % interval of each coefficient, by a bootstrap over inputs."""
 
 
 class Estimate(TypedDict):
-    """Spearman's ρ over ``n`` rows, inputs or systems, with its interval."""
+    """Spearman's ρ with its interval."""
 
     n: int
+    """Number of rows, inputs or systems."""
     value: float | None
+    """The coefficient; ``None`` where undefined."""
     interval: Ends
+    """95 % interval."""
 
 
 def available() -> bool:
@@ -84,67 +92,71 @@ def correlate(
 ) -> Correlation:
     """The coefficients over the rows that have both values, with intervals where ``inputs`` and ``resamples`` are
     given; ``None`` where undefined, or not of ``kinds``. *Shape:* (rows,) each, NaN where there is no value."""
-    there = ~(np.isnan(x) | np.isnan(y))
-    x, y = x[there], y[there]
+    is_complete = ~(np.isnan(x) | np.isnan(y))
+    x, y = x[is_complete], y[is_complete]
     result = Correlation(n=len(x), pearson=None, spearman=None, kendall=None)
     statistics = {kind: statistic(kind) for kind in kinds}
     for kind, compute in statistics.items():
         result[kind] = _plain(compute(x, y))
     if inputs is not None and resamples and len(x) >= MINIMUM and available():
         values: dict[Kind, list[float]] = {kind: [] for kind in kinds if len(x) <= INTERVAL_ROWS[kind]}
-        for rows in bootstrap_rows(inputs[there], resamples) if values else ():
-            for kind, found in values.items():
-                found.append(statistics[kind](x[rows], y[rows]))
+        for rows in bootstrap_rows(inputs[is_complete], resamples) if values else ():
+            for kind, coefficients in values.items():
+                coefficients.append(statistics[kind](x[rows], y[rows]))
         result["interval"] = {kind: percentiles(np.array(values.get(kind, []))) for kind in KINDS}
     return result
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Spearman's ρ by level. ``inputs``, ``systems``: of each row, int64, *Shape:* (rows,); ``systems`` is ``None``
-    where no column names them."""
+    """Spearman's ρ by level."""
 
     inputs: Indices
+    """Number of the input of each row. int64, *Shape:* (rows,)."""
     systems: Indices | None
+    """Number of the system of each row, int64, *Shape:* (rows,); ``None`` without a column of systems."""
     resamples: int
+    """Number of bootstrap samples; 0 for no intervals."""
 
     def pooled(self, metric: Floats, human: Floats, *, with_interval: bool = True) -> Estimate:
-        """Over all rows that have both values. float64, *Shape:* (rows,) each, NaN for none."""
-        found = correlate(metric, human, self.inputs, self.resamples if with_interval else 0, ("spearman",))
-        return Estimate(n=found["n"], value=found["spearman"], interval=found.get("interval", {}).get("spearman"))
+        """ρ over all rows that have both values. float64, *Shape:* (rows,) each, NaN for none."""
+        result = correlate(metric, human, self.inputs, self.resamples if with_interval else 0, ("spearman",))
+        return Estimate(n=result["n"], value=result["spearman"], interval=result.get("interval", {}).get("spearman"))
 
     def within(self, metric: Floats, human: Floats) -> Estimate:
-        """The mean of the correlations within each input that has three such rows, and different values of both."""
-        there = ~(np.isnan(metric) | np.isnan(human))
-        order = np.argsort(self.inputs[there], kind="stable")
-        ends = np.flatnonzero(np.diff(self.inputs[there][order])) + 1
-        each = zip(*(np.split(values[there][order], ends) for values in (metric, human)), strict=True)
+        """Mean over inputs of ρ within the input; inputs need three rows with both values, and different values."""
+        is_complete = ~(np.isnan(metric) | np.isnan(human))
+        order = np.argsort(self.inputs[is_complete], kind="stable")
+        ends = np.flatnonzero(np.diff(self.inputs[is_complete][order])) + 1
+        each = zip(*(np.split(values[is_complete][order], ends) for values in (metric, human)), strict=True)
         compute = statistic("spearman")
-        found = np.array([value for x, y in each if not np.isnan(value := compute(x, y))])
-        if not len(found):
+        by_input = np.array([value for x, y in each if not np.isnan(value := compute(x, y))])
+        if not len(by_input):
             return Estimate(n=0, value=None, interval=None)
-        interval = bootstrap_interval(lambda times: times @ found / len(found), len(found), self.resamples)
-        return Estimate(n=len(found), value=float(found.mean()), interval=interval)
+        interval = bootstrap_interval(lambda times: times @ by_input / len(by_input), len(by_input), self.resamples)
+        return Estimate(n=len(by_input), value=float(by_input.mean()), interval=interval)
 
     def by_system(self, metric: Floats, human: Floats) -> Estimate:
-        """Of the systems' means."""
-        there = ~(np.isnan(metric) | np.isnan(human))
-        if self.systems is None or not there.any():
+        """ρ of the means of the systems."""
+        is_complete = ~(np.isnan(metric) | np.isnan(human))
+        if self.systems is None or not is_complete.any():
             return Estimate(n=0, value=None, interval=None)
-        inputs, systems = (np.unique(codes[there], return_inverse=True)[1] for codes in (self.inputs, self.systems))
+        inputs, systems = (
+            np.unique(codes[is_complete], return_inverse=True)[1] for codes in (self.inputs, self.systems)
+        )
         shape = (int(inputs.max()) + 1, int(systems.max()) + 1)
         cells = inputs * shape[1] + systems
         counts, xs, ys = (
             np.bincount(cells, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
-            for weights in (None, metric[there], human[there])
+            for weights in (None, metric[is_complete], human[is_complete])
         )
         compute = statistic("spearman")
         rng, values = np.random.default_rng(SEED + 1), []
         for block in bootstrap_draws(shape[0], self.resamples):
             for total, x, y in zip(block @ counts, block @ xs, block @ ys, strict=True):
-                chosen = rng.integers(0, shape[1], shape[1])
-                chosen = chosen[total[chosen] > 0]
-                values.append(compute(x[chosen] / total[chosen], y[chosen] / total[chosen]))
+                drawn = rng.integers(0, shape[1], shape[1])
+                drawn = drawn[total[drawn] > 0]
+                values.append(compute(x[drawn] / total[drawn], y[drawn] / total[drawn]))
         value = compute(*(sums.sum(axis=0) / counts.sum(axis=0) for sums in (xs, ys)))
         return Estimate(n=shape[1], value=_plain(value), interval=percentiles(np.array(values)))
 
@@ -152,9 +164,9 @@ class Levels:
 def system_means(values: Sequence[Floats], systems: Indices) -> list[Floats]:
     """Means by system over the rows that have all values, NaN without such a row. *Shape:* (rows,) each →
     (systems,) each."""
-    there, n = ~np.any(np.isnan(values), axis=0), int(systems.max(initial=-1)) + 1
-    counts = np.bincount(systems[there], minlength=n)
-    return [ratio(np.bincount(systems[there], value[there], n), counts) for value in values]
+    is_complete, n = ~np.any(np.isnan(values), axis=0), int(systems.max(initial=-1)) + 1
+    counts = np.bincount(systems[is_complete], minlength=n)
+    return [ratio(np.bincount(systems[is_complete], value[is_complete], n), counts) for value in values]
 
 
 def _plain(value: float) -> float | None:

@@ -29,21 +29,18 @@ SLOT_COUNTS = ("added", "missing", "valerr")
 
 @dataclass(frozen=True)
 class Scored:
-    """The columns of a scored folder or file that were asked for.
-
-    Attributes:
-        table: these columns.
-        signature: ``None`` if the files have none.
-        finished: whether the run is complete; always true for a single file.
-        sides: that the run checked.
-        optional: facts that texts were allowed to omit.
-    """
+    """Columns of a scored folder or file."""
 
     table: pa.Table
+    """The columns."""
     signature: str | None
+    """Signature of the run; ``None`` if the files have none."""
     finished: bool
+    """Whether the run is complete; always true for a single file."""
     sides: Sides = "both"
+    """Sides that the run checked."""
     optional: OptionalFacts = frozenset()
+    """Facts that texts were allowed to omit."""
 
     def has(self, name: str) -> bool:
         """Whether the table has this column, or a field of a struct of this name with dots."""
@@ -58,17 +55,17 @@ class Scored:
 
 
 def load(output: Output, columns: Iterable[str] | None = None) -> Scored:
-    """Read those of some columns that exist, or all columns.
+    """Read the columns that exist among some names, or all columns.
 
     Raises:
         InputError: a file cannot be read, files of different columns.
     """
-    wanted = None
+    needed = None
     if columns is not None:
-        found = [holder for name in dict.fromkeys(columns) for holder in holders_of(output.schema, name) or [name]]
-        wanted = list(dict.fromkeys(found))
+        holders = [holder for name in dict.fromkeys(columns) for holder in holders_of(output.schema, name) or [name]]
+        needed = list(dict.fromkeys(holders))
     return Scored(
-        output.table(wanted),
+        output.table(needed),
         output.signature or None,
         output.coverage.is_complete,
         output.sides,
@@ -78,19 +75,27 @@ def load(output: Output, columns: Iterable[str] | None = None) -> Scored:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The input of each row: ``codes``, int64, *Shape:* (rows,). ``lengths``: number of its facts, int64, *Shape:*
-    (rows,), ``None`` without a column of facts. Where no column identifies the inputs, which are then not ``known``,
-    each row counts as its own, and there are no intervals."""
+    """The input of each row. Where no column identifies the inputs, each row counts as its own."""
 
     codes: Indices
+    """Number of the input of each row. int64, *Shape:* (rows,)."""
     lengths: Indices | None
+    """Number of facts of each row, int64, *Shape:* (rows,); ``None`` without a column of facts."""
     known: bool = True
+    """Whether a column identifies the inputs; without one there are no intervals."""
 
 
 def fact_columns(names: ColumnNames) -> tuple[str, ...]:
     """The columns that may have the facts, by their usual names and as a run was told, and their marks."""
-    own = (names.triples, names.attributes, names.subject, names.facts, names.mr, names.document)
-    return ("triples", "facts", "mr", "attributes", names.prefix + MARKS.name, *(name for name in own if name))
+    named_columns = (names.triples, names.attributes, names.subject, names.facts, names.mr, names.document)
+    return (
+        "triples",
+        "facts",
+        "mr",
+        "attributes",
+        names.prefix + MARKS.name,
+        *(name for name in named_columns if name),
+    )
 
 
 def find_inputs(scored: Scored, names: ColumnNames, column: str | None = None) -> Inputs:
@@ -119,17 +124,17 @@ def _facts(scored: Scored, names: ColumnNames) -> FactTable | None:
 
 
 def _by_facts(parsed: FactTable) -> Indices:
-    seen: dict[bytes, int] = {}
+    code_of: dict[bytes, int] = {}
     codes = np.empty(len(parsed.lengths), np.int64)
     for row, (start, end) in enumerate(pairwise(parsed.offsets.tolist())):
         key = np.sort(parsed.ids[start:end]).tobytes() or b"row %d" % row
-        codes[row] = seen.setdefault(key, len(seen))
+        codes[row] = code_of.setdefault(key, len(code_of))
     return codes
 
 
-def finite(column: pa.Array, what: str) -> Floats:
-    """A column of :func:`numbers`; a value that is not finite is none, NaN. float64, *Shape:* (rows,)."""
-    values = numbers(column, what)
+def finite(column: pa.Array, name: str) -> Floats:
+    """A column of :func:`numbers`; NaN where a value is missing or not finite. float64, *Shape:* (rows,)."""
+    values = numbers(column, name)
     return np.where(np.isfinite(values), values, np.nan)
 
 
@@ -161,12 +166,16 @@ def predicted(scored: Scored, prefix: str) -> tuple[Codes | None, Codes]:
 
 @dataclass(frozen=True)
 class GoldLabels:
-    """Gold labels, int8, *Shape:* (rows,), -1 for no label; and the names of their columns."""
+    """Gold labels of rows. int8, *Shape:* (rows,), -1 for no label."""
 
     fine: Codes | None = None
+    """FINE labels."""
     rough: Codes | None = None
+    """ROUGH labels."""
     fine_name: str | None = None
+    """Column of the FINE labels."""
     rough_name: str | None = None
+    """Column that the ROUGH labels come from."""
 
 
 def find_gold(

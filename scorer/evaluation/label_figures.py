@@ -41,43 +41,61 @@ class SideBlock(TypedDict):
     """Figures of omissions or of hallucinations, regardless of the other."""
 
     n: int
+    """Rows with gold."""
     precision: float | None
+    """Share of right rows among those with this predicted error."""
     recall: float | None
+    """Share of right rows among those with this gold error."""
     f1: float | None
+    """Harmonic mean of precision and recall."""
     interval: NotRequired[dict[str, Ends]]
+    """95 % interval of each figure."""
 
 
 class RoughBlock(SideBlock):
     """Figures of OK and not_OK; not_OK is the positive class."""
 
     accuracy: float | None
+    """Share of right labels."""
     confusion: NotRequired[Confusion | None]
+    """Rows by gold and predicted label."""
 
 
 class FineBlock(TypedDict):
     """Figures of the four labels."""
 
     n: int
+    """Rows with a FINE gold label."""
     accuracy: float | None
+    """Share of right labels."""
     macro_f1: float | None
+    """Mean F1 of the labels that occur."""
     interval: NotRequired[dict[str, Ends]]
+    """95 % interval of each figure."""
     confusion: NotRequired[Confusion | None]
+    """Rows by gold and predicted label."""
 
 
 class Blocks(TypedDict):
-    """One way of predicting labels, on some rows with gold; all but ``rough`` without figures where the gold has only
-    ROUGH labels. ``value``: of a column, where the rows are those with this value."""
+    """Figures of predicted labels on some rows with gold; only ``rough`` has any where the gold has only ROUGH labels."""
 
     rough: RoughBlock
+    """OK against not_OK."""
     fine: FineBlock
+    """The four labels."""
     omission: SideBlock
+    """Omissions."""
     hallucination: SideBlock
+    """Hallucinations."""
     inputs: NotRequired[int]
+    """Number of inputs."""
     value: NotRequired[Any]
+    """Value of the grouping column that the rows share."""
 
 
 def bootstrap_draws(inputs: int, resamples: int, seed: int = SEED) -> Iterator[Indices]:
-    """Draw inputs: the times that each is drawn, in blocks of samples. int64, *Shape:* (samples, inputs)."""
+    """Draw inputs with replacement: the number of times of each, in blocks of samples. int64, *Shape:* (samples,
+    inputs)."""
     rng = np.random.default_rng(seed)
     block = max(1, _CELLS // inputs)
     for start in range(0, resamples, block):
@@ -106,22 +124,22 @@ def bootstrap_interval(
 def percentiles(values: Floats) -> list[float] | None:
     """The 2.5th and 97.5th percentiles of resampled values, *Shape:* (samples,); ``None`` if there are none, or over 5
     % of them are NaN."""
-    there = values[~np.isnan(values)]
-    if not len(values) or len(there) < 0.95 * len(values):
+    defined = values[~np.isnan(values)]
+    if not len(values) or len(defined) < 0.95 * len(values):
         return None
-    return [float(end) for end in np.percentile(there, (2.5, 97.5))]
+    return [float(end) for end in np.percentile(defined, (2.5, 97.5))]
 
 
 def confusion(gold: Codes, predicted: Codes, labels: int, groups: Indices | None = None, n_groups: int = 1) -> Counts:
     """Count (gold, predicted) pairs of the rows with gold; -1 is no gold, and an error. *Shape:* (rows,) each →
     (labels, labels + 1), or (n_groups, labels, labels + 1) with ``groups``."""
-    there = gold >= 0
-    column = np.where(predicted < 0, labels, predicted)[there].astype(np.int64)
-    cell = gold[there].astype(np.int64) * (labels + 1) + column
+    has_gold = gold >= 0
+    column = np.where(predicted < 0, labels, predicted)[has_gold].astype(np.int64)
+    cell = gold[has_gold].astype(np.int64) * (labels + 1) + column
     size = labels * (labels + 1)
     if groups is None:
         return np.bincount(cell, minlength=size).reshape(labels, labels + 1)
-    cell += groups[there] * size
+    cell += groups[has_gold] * size
     return np.bincount(cell, minlength=size * n_groups).reshape(n_groups, labels, labels + 1)
 
 
@@ -131,7 +149,7 @@ def shares(fine: Counts, rough: Counts) -> dict[str, dict[str, tuple[Counts, Cou
     An error counts as not_OK. *Shape:* (..., 4, 5) and (..., 2, 3) → (...) each.
     """
     flagged = rough[..., 1] + rough[..., 2]
-    found = {
+    parts = {
         "rough": {
             "accuracy": (rough[..., 0, 0] + flagged[..., 1], rough.sum(axis=(-2, -1))),
             **_side(flagged[..., 1], flagged[..., 0], rough[..., 1, 0]),
@@ -139,10 +157,10 @@ def shares(fine: Counts, rough: Counts) -> dict[str, dict[str, tuple[Counts, Cou
         "fine": {"accuracy": (np.trace(fine[..., :_FINE], axis1=-2, axis2=-1), fine.sum(axis=(-2, -1)))},
     }
     for side, has in _SIDES.items():
-        named, total = fine[..., :_FINE][..., has].sum(axis=-1), fine.sum(axis=-1)
-        hits = named[..., has].sum(axis=-1)
-        found[side] = _side(hits, named[..., ~has].sum(axis=-1), total[..., has].sum(axis=-1) - hits)
-    return found
+        predicted, total = fine[..., :_FINE][..., has].sum(axis=-1), fine.sum(axis=-1)
+        hits = predicted[..., has].sum(axis=-1)
+        parts[side] = _side(hits, predicted[..., ~has].sum(axis=-1), total[..., has].sum(axis=-1) - hits)
+    return parts
 
 
 def f1_of_share(share: Any) -> Any:
@@ -153,8 +171,8 @@ def f1_of_share(share: Any) -> Any:
 def measure(fine: Counts, rough: Counts) -> dict[str, dict[str, Floats]]:
     """All figures of a stack of counts, by their names in the JSON: :func:`shares` and macro-F1. *Shape:* as there."""
     figures = {
-        block: {name: f1_of_share(ratio(*parts)) if name == "f1" else ratio(*parts) for name, parts in found.items()}
-        for block, found in shares(fine, rough).items()
+        block: {name: f1_of_share(ratio(*counts)) if name == "f1" else ratio(*counts) for name, counts in parts.items()}
+        for block, parts in shares(fine, rough).items()
     }
     figures["fine"]["macro_f1"] = macro_f1(fine)
     return figures
@@ -166,16 +184,16 @@ def intervals(fine: Counts, rough: Counts, resamples: int = RESAMPLES) -> dict[s
     Args:
         fine, rough: int64, counts by input, *Shape:* (inputs, 4, 5) and (inputs, 2, 3).
     """
-    found: dict[str, dict[str, Ends]] = {}
+    intervals_of: dict[str, dict[str, Ends]] = {}
     for block, parts in shares(fine, rough).items():
-        found[block] = {name: share_interval(*counts) for name, counts in parts.items()}
-        if (ends := found[block].get("f1")) is not None:
-            found[block]["f1"] = [f1_of_share(end) for end in ends]
+        intervals_of[block] = {name: share_interval(*counts) for name, counts in parts.items()}
+        if (ends := intervals_of[block].get("f1")) is not None:
+            intervals_of[block]["f1"] = [f1_of_share(end) for end in ends]
     flat = fine.reshape(len(fine), -1)
-    found["fine"]["macro_f1"] = bootstrap_interval(
+    intervals_of["fine"]["macro_f1"] = bootstrap_interval(
         lambda times: macro_f1((times @ flat).reshape(-1, *fine.shape[1:])), len(fine), resamples
     )
-    return found
+    return intervals_of
 
 
 def macro_f1(counts: Counts) -> Floats:
@@ -200,12 +218,12 @@ def confusion_table(counts: Counts) -> dict[str, dict[str, int]]:
 
 def blocks(fine: Counts, rough: Counts) -> Blocks:
     """The figures of one matrix of each kind for a report, NaN as ``None``. *Shape:* (4, 5) and (2, 3)."""
-    found = {
+    figures_of = {
         block: {name: None if np.isnan(value) else float(value) for name, value in figures.items()}
         for block, figures in measure(fine, rough).items()
     }
-    sizes = {block: int((rough if block == "rough" else fine).sum()) for block in found}
-    return cast(Blocks, {block: {"n": sizes[block], **found[block]} for block in found})
+    sizes = {block: int((rough if block == "rough" else fine).sum()) for block in figures_of}
+    return cast(Blocks, {block: {"n": sizes[block], **figures_of[block]} for block in figures_of})
 
 
 def ratio(part: Any, whole: Any) -> Floats:
@@ -216,14 +234,18 @@ def ratio(part: Any, whole: Any) -> Floats:
 
 @dataclass(frozen=True)
 class Labels:
-    """Predicted labels of all rows, -1 for an error, and gold labels, -1 for none; ``gold_fine`` is ``None`` if the
-    gold has only ROUGH labels. ``inputs``: the input of each row. *Shape:* (rows,) each."""
+    """Predicted and gold labels of all rows. *Shape:* (rows,) each."""
 
     fine: Codes | None
+    """Predicted FINE labels, -1 for an error; ``None`` if the metric has only ROUGH ones."""
     rough: Codes
+    """Predicted ROUGH labels, -1 for an error."""
     gold_fine: Codes | None
+    """FINE gold labels, -1 for none; ``None`` if the gold has only ROUGH ones."""
     gold_rough: Codes
+    """ROUGH gold labels, -1 for none."""
     inputs: Indices
+    """Number of the input of each row."""
 
     def figures(self, where: Mask | None = None, *, resamples: int = 0) -> Blocks:
         """The blocks over the rows of ``where`` (bool, *Shape:* (rows,)), with intervals if there are ``resamples``."""
@@ -235,8 +257,8 @@ class Labels:
         counts = {"fine": fine_by_input.sum(axis=0), "rough": rough_by_input.sum(axis=0)}
         result: Any = blocks(**counts)
         ends = intervals(fine_by_input, rough_by_input, resamples) if resamples and len(inputs) else {}
-        for block, found in ends.items():
-            result[block]["interval"] = found
+        for block, intervals_of in ends.items():
+            result[block]["interval"] = intervals_of
         for block, matrix in counts.items():
             result[block]["confusion"] = confusion_table(matrix) if matrix.any() else None
         result["inputs"] = len(inputs)
@@ -247,13 +269,13 @@ class Labels:
         omission right and no hallucination found."""
         fine = self._fine()[0]
         omissions = fine & 1  # the bit of a FINE code
-        found = {
+        baselines = {
             "always OK": blocks(confusion(fine, 0 * fine, len(FINE)), confusion(self.gold_rough, 0 * fine, len(ROUGH)))
         }
         if (fine >= 0).any():
             counts = confusion(fine, omissions, len(FINE)), confusion(rough_of(fine), omissions, len(ROUGH))
-            found["omissions perfect, no hallucination"] = blocks(*counts)
-        return found
+            baselines["omissions perfect, no hallucination"] = blocks(*counts)
+        return baselines
 
     def _fine(self) -> tuple[Codes, Codes]:
         """Gold and predicted FINE labels; no gold where one of them is missing. *Shape:* (rows,) each."""

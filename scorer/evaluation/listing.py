@@ -42,18 +42,18 @@ def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) ->
     fields = {field.name: field for field in output.schema}
     names = [name for name in output.names if name != PLACE]
     schema = pa.schema([(PLACE, pa.string()), *(fields.get(name, pa.field(name, pa.string())) for name in names)])
-    asked = [name.strip() for name in (query.columns or "").split(",") if name.strip()]
-    needs_words = OMITTED_FACTS not in names and (OMITTED_FACTS in asked or not (asked or every_column))
+    requested = [name.strip() for name in (query.columns or "").split(",") if name.strip()]
+    needs_words = OMITTED_FACTS not in names and (OMITTED_FACTS in requested or not (requested or every_column))
     omitted_facts = OmittedFacts.of(output) if needs_words else None
-    known = [*schema.names, *([OMITTED_FACTS] if omitted_facts is not None else [])]
-    named = (column for name in asked for column in _columns_of(name, known, output.columns))
-    columns = list(dict.fromkeys(named))
+    available = [*schema.names, *([OMITTED_FACTS] if omitted_facts is not None else [])]
+    selected = (column for name in requested for column in _columns_of(name, available, output.columns))
+    columns = list(dict.fromkeys(selected))
     sort, is_descending = (query.sort or "").removeprefix("-"), (query.sort or "").startswith("-")
     if sort:
         sort = _columns_of(sort, schema.names, output.columns)[0]
     prefix = output.columns.prefix
     usual = (PLACE, *_SHOWN, *(prefix + name for name in _LABELS), OMITTED_FACTS, output.columns.text)
-    shown = columns or (schema.names if every_column else [name for name in usual if name in known])
+    shown = columns or (schema.names if every_column else [name for name in usual if name in available])
     worded = omitted_facts if OMITTED_FACTS in shown else None
     needed = [name for name in shown if name in schema.names] + (worded.needed if worded is not None else [])
     settings: dict[str, str | bool | int | float | list[str]] = {
@@ -91,15 +91,15 @@ def _columns_of(name: str, names: Sequence[str], run: ColumnNames) -> list[str]:
         return [name]
     if run.prefix + name in names:
         return [run.prefix + name]
-    given = getattr(run, name) if name in _INPUTS else None
-    found = [column.strip() for column in (given or "").split(",") if column.strip() in names]
-    if not found:
+    setting = getattr(run, name) if name in _INPUTS else None
+    columns = [column.strip() for column in (setting or "").split(",") if column.strip() in names]
+    if not columns:
         raise ColumnError(f"no column {name!r}; the columns are {', '.join(names)}")
-    return found
+    return columns
 
 
 def _batches(output: Output, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """All rows with the columns of the schema, those that a file lacks as null."""
+    """All rows with the columns of the schema; columns that a file lacks are null."""
     for window in output.windows(schema.names[1:]):
         file, row = output.locate(window.first)
         places = [f"{file or output.outs[0].name}:{row + i}" for i in range(len(window.table))]
@@ -124,7 +124,7 @@ def _conditions(query: RowQuery, prefix: str, names: Sequence[str]) -> Iterator[
         raise ColumnError(f"no column {prefix + 'fine'!r}: score the data first, with `scorer run`")
     if query.not_ok:
         yield f"{_quoted(label)} IS DISTINCT FROM 'OK'"
-    if unknown := [one for one in query.labels if one not in (*FINE, "not_OK")]:
+    if unknown := [label for label in query.labels if label not in (*FINE, "not_OK")]:
         raise UsageError(f"--label {unknown[0]!r} is not one of {', '.join(FINE)}")
     if query.labels:
         yield f"{_quoted(label)} IN ({', '.join(map(repr, query.labels))})"
@@ -137,12 +137,13 @@ def _worst(output: Output) -> Iterator[str]:
     names = output.columns
     sentences, text = names.prefix + "sentences", names.text
     if {sentences, text} <= {*output.schema.names}:
-        every, said = _quoted(sentences), _quoted(text)
-        least = f"list_min([one.entailment for one in {every}])"
-        chosen = (
-            f'[substring({said}, one.start + 1, one."end" - one.start) for one in {every} if one.entailment = {least}]'
+        sentences_column, text_column = _quoted(sentences), _quoted(text)
+        least = f"list_min([sentence.entailment for sentence in {sentences_column}])"
+        worst_spans = (
+            f'[substring({text_column}, sentence.start + 1, sentence."end" - sentence.start) '
+            f"for sentence in {sentences_column} if sentence.entailment = {least}]"
         )
-        yield f"CASE WHEN len({every}) > 1 THEN {chosen}[1] END AS {WORST}"
+        yield f"CASE WHEN len({sentences_column}) > 1 THEN {worst_spans}[1] END AS {WORST}"
 
 
 def _quoted(name: str) -> str:

@@ -18,36 +18,41 @@ COLUMNS = ("omitted", "contradicted")
 
 
 class KindFigures(TypedDict):
-    """``gold``: the column. ``rows``: that have omitted facts of this kind by the gold. ``precision``: of rows that
-    have some by the metric; ``recall``: of those that have some by the gold."""
+    """Figures of one kind of omitted facts."""
 
     gold: str
+    """Column of the gold counts."""
     rows: int
+    """Rows with omitted facts of this kind by the gold."""
     precision: Rate
+    """Share of right rows among those with such facts by the metric."""
     recall: Rate
+    """Share of right rows among those with such facts by the gold."""
 
 
 def kind_figures(scored: Scored, prefix: str) -> dict[str, KindFigures] | None:
-    """Figures of each kind over the rows whose contradicted facts are known; ``None`` without such rows or gold."""
+    """Figures of each kind over the rows with known contradicted facts and gold; ``None`` where there are none."""
     names = {kind: next(filter(scored.has, (f"gold_{name}", name)), None) for kind, name in GOLD.items()}
     columns = [prefix + name for name in COLUMNS]
     if None in names.values() or not all(map(scored.has, columns)):
         return None
     omitted, wrong = (_lengths(scored, name) for name in columns)
     counts = {kind: finite(scored.array(name), name) for kind, name in names.items() if name is not None}
-    known = (wrong >= 0) & np.all([~np.isnan(one) for one in counts.values()], axis=0)
-    if not known.any():
+    is_judged = (wrong >= 0) & np.all([~np.isnan(count) for count in counts.values()], axis=0)
+    if not is_judged.any():
         return None
-    found = {"said_wrongly": wrong > 0, "left_out": omitted > wrong}
-    return {kind: _figures(names[kind] or "", (counts[kind] > 0)[known], found[kind][known]) for kind in GOLD}
+    predictions = {"said_wrongly": wrong > 0, "left_out": omitted > wrong}
+    return {
+        kind: _figures(names[kind] or "", (counts[kind] > 0)[is_judged], predictions[kind][is_judged]) for kind in GOLD
+    }
 
 
-def _figures(name: str, gold: npt.NDArray[np.bool_], found: npt.NDArray[np.bool_]) -> KindFigures:
-    hits = int((gold & found).sum())
+def _figures(name: str, gold: npt.NDArray[np.bool_], predicted: npt.NDArray[np.bool_]) -> KindFigures:
+    hits = int((gold & predicted).sum())
     return {
         "gold": name,
         "rows": int(gold.sum()),
-        "precision": rate(hits, int(found.sum())),
+        "precision": rate(hits, int(predicted.sum())),
         "recall": rate(hits, int(gold.sum())),
     }
 

@@ -22,11 +22,14 @@ SEPARATOR = "; "
 
 @dataclass(frozen=True)
 class OmittedFacts:
-    """Words the omitted facts of rows. ``facts``: the column that has the facts, and its form."""
+    """The omitted facts of rows, in words."""
 
     output: Output
+    """The output that has the rows."""
     facts: tuple[str, FactForm]
+    """The column of the facts, and its form."""
     templates: Templates
+    """Templates of the sentences."""
 
     @classmethod
     def of(cls, output: Output) -> OmittedFacts | None:
@@ -37,12 +40,12 @@ class OmittedFacts:
             return None
         if facts[1] == "document" or output.columns.prefix + "omitted" not in output.names:
             return None
-        found = output.find_templates()
-        return cls(output, facts, found[0] if found is not None else Templates())
+        templates_and_file = output.find_templates()
+        return cls(output, facts, templates_and_file[0] if templates_and_file is not None else Templates())
 
     @property
     def needed(self) -> list[str]:
-        """The columns that it reads, as far as an output has them."""
+        """The columns to read, as far as the output has them."""
         output, prefix = self.output, self.output.columns.prefix
         names = [prefix + "omitted", prefix + "contradicted", SELECTED, output.marks]
         for name in (self.facts[0], output.columns.subject or ""):
@@ -54,17 +57,17 @@ class OmittedFacts:
         prefix = self.output.columns.prefix
         parsed = read_facts(self.output.with_marks(table), *self.facts, self.output.columns.subject)
         rows = from_arrow(parsed, pa.nulls(len(table), pa.string()), read_selections(table))
-        asked = join(rows, self.templates, self.output.optional).triples
-        words = [self.templates.fill(triple).text for triple in asked.distinct]
-        said_at = asked.spread(np.arange(len(asked.ids))).tolist()
+        triples = join(rows, self.templates, self.output.optional).triples
+        words = [self.templates.fill(triple).text for triple in triples.distinct]
+        said_at = triples.spread(np.arange(len(triples.ids))).tolist()
         omitted, wrong = (_lists(table, prefix + name) for name in ("omitted", "contradicted"))
-        found: list[str | None] = []
+        worded: list[str | None] = []
         for (first, after), places, said_wrongly in zip(pairwise(parsed.offsets.tolist()), omitted, wrong, strict=True):
-            own = said_at[first:after]
-            marks = {own[i]: i in (said_wrongly or ()) for i in places or () if 0 <= i < len(own)}
-            facts = [words[asked.ids[at]] + (" (contradicted)" if is_wrong else "") for at, is_wrong in marks.items()]
-            found.append(SEPARATOR.join(facts) or None)
-        return pa.array(found, pa.string())
+            row_codes = said_at[first:after]
+            marks = {row_codes[i]: i in (said_wrongly or ()) for i in places or () if 0 <= i < len(row_codes)}
+            facts = [words[triples.ids[at]] + (" (contradicted)" if is_wrong else "") for at, is_wrong in marks.items()]
+            worded.append(SEPARATOR.join(facts) or None)
+        return pa.array(worded, pa.string())
 
 
 def _lists(table: pa.Table, name: str) -> list[Any]:

@@ -42,27 +42,35 @@ class CorrelationLine(Correlation):
     """A metric with a rating. All names are ``None`` in the line that stands for no correlation."""
 
     metric: str | None
+    """Name of the metric."""
     human: str | None
+    """Column of the rating."""
     level: Level | None
+    """Rows, or means of systems."""
 
 
 class MetricLine(TypedDict):
-    """A metric with a rating. ``references``: whether it sees references, ``None`` where that is not known. ``pooled``:
-    over rows with a text; ``pooled_with_empty``: over all, without an interval. ``within``: mean over inputs, of rows
-    with a text. ``system``: of the means of all rows."""
+    """A metric with a rating."""
 
     metric: str
+    """Name of the metric."""
     human: str
+    """Column of the rating."""
     references: bool | None
+    """Whether the metric uses references; ``None`` for an unknown metric."""
     pooled: Estimate
+    """Correlation over the rows with a text."""
     pooled_with_empty: Estimate
+    """Correlation over all rows, without an interval."""
     within: Estimate
+    """Mean over inputs of the correlation within the input, of rows with a text."""
     system: Estimate
+    """Correlation of the systems' means of all rows."""
 
 
-def rating_columns(names: list[str], given: tuple[str, ...]) -> list[str]:
-    """The columns of human ratings: the given ones, otherwise the known names that exist."""
-    return list(given) if given else [name for name in RATINGS if name in names]
+def rating_columns(names: list[str], requested: tuple[str, ...]) -> list[str]:
+    """The columns of human ratings: the requested ones, otherwise the known names that exist."""
+    return list(requested) if requested else [name for name in RATINGS if name in names]
 
 
 def base_column(metric: str) -> str:
@@ -73,16 +81,22 @@ def base_column(metric: str) -> str:
 
 def known_metrics(names: Iterable[str], prefix: str) -> list[str]:
     """The metrics that a file with these columns has, as ``--metric`` names them."""
-    there = set(names)
-    found = [name for name in OURS if {base_column(name), prefix + base_column(name)} & there]
-    return found + [
-        f"neg:{name}" if name in _ERROR_RATES else name for name in (*_WITHOUT, *_REFERENCES) if name in there
+    existing = set(names)
+    metrics = [name for name in OURS if {base_column(name), prefix + base_column(name)} & existing]
+    return metrics + [
+        f"neg:{name}" if name in _ERROR_RATES else name for name in (*_WITHOUT, *_REFERENCES) if name in existing
     ]
 
 
 class Ratings:
-    """Metrics and human ratings of one table, each float64, *Shape:* (rows,), NaN where there is no value. ``prefix``:
-    of the output columns; ``columns``: the ratings; ``system``: the column of systems."""
+    """Metrics and human ratings of one table, each float64, *Shape:* (rows,), NaN where there is no value.
+
+    Attributes:
+        scored: the table.
+        prefix: prefix of the output columns.
+        columns: columns of human ratings.
+        levels: correlations by level.
+    """
 
     def __init__(
         self, scored: Scored, prefix: str, columns: list[str], system: str, inputs: Indices, resamples: int
@@ -98,23 +112,23 @@ class Ratings:
             ColumnError: missing although ``required``, or not numeric.
         """
         column = base_column(name)
-        found = next((c for c in (self.prefix + column, column) if self.scored.has(c)), None)
-        if found is None:
+        score = next((name for name in (self.prefix + column, column) if self.scored.has(name)), None)
+        if score is None:
             if not required:
                 return None
             raise ColumnError(f"--metric {name!r}: the scored files have no column {column!r}; name one that they have")
-        array = self.scored.array(found)
+        array = self.scored.array(score)
         if name in ("fine", "rough"):
-            codes = label_codes(array, FINE if name == "fine" else ROUGH, found)
+            codes = label_codes(array, FINE if name == "fine" else ROUGH, score)
             return np.where(codes < 0, np.nan, codes == 0)
         if name.startswith("neg:"):
-            return -finite(array, found)
+            return -finite(array, score)
         if column == name:
-            return finite(array, found)
+            return finite(array, score)
         kinds = (pa.types.is_floating, pa.types.is_integer, pa.types.is_null)
         if not pa.types.is_list(array.type) or not any(is_kind(array.type.value_type) for is_kind in kinds):
-            raise ColumnError(f"--metric {name!r}: column {found!r} is {array.type}, not a list of numbers")
-        return finite(pa.array(list_reduced(array, name.partition(":")[0])), found)
+            raise ColumnError(f"--metric {name!r}: column {score!r} is {array.type}, not a list of numbers")
+        return finite(pa.array(list_reduced(array, name.partition(":")[0])), score)
 
     def correlations(self, metrics: Sequence[str]) -> list[CorrelationLine]:
         """Every metric with every rating, by sentence and by system."""
@@ -125,8 +139,8 @@ class Ratings:
             by_sentence = correlation.correlate(value, rating, levels.inputs, levels.resamples)
             lines.append(CorrelationLine(metric=name, human=column, level="sentence", **by_sentence))
             if levels.systems is not None:
-                one, other = correlation.system_means([value, rating], levels.systems)
-                by_system = correlation.correlate(one, other)
+                metric_means, rating_means = correlation.system_means([value, rating], levels.systems)
+                by_system = correlation.correlate(metric_means, rating_means)
                 if levels.resamples and by_system["spearman"] is not None:
                     by_system["interval"] = {"spearman": levels.by_system(value, rating)["interval"]}
                 lines.append(CorrelationLine(metric=name, human=column, level="system", **by_system))

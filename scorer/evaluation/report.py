@@ -37,41 +37,58 @@ class LabelReport(Blocks):
     Figures are from 0 to 1 and correlations from -1 to 1, ``None`` where undefined: without a denominator, with fewer
     than three values, with a constant column, or without the extra ``stats``. Intervals are 95 % over inputs. Keys that
     are ``NotRequired`` are absent where the run or its gold has nothing to say about them.
-
-    ``errors``: ``n`` rows, and their number by kind. ``gold``: the columns that FINE and ROUGH gold labels come from.
-    ``unlabelled``: rows that a baseline of scores gave no label. ``strawmen``: trivial predictions. ``by``: the figures
-    of the rows with each value of a column. ``correlation``: of the first metric with the first rating. ``metrics``:
-    with ``--metric all``; ``calibration``: with ``--calibration``; ``against``: with ``--against``. ``omissions``:
-    facts said wrongly and left out, where the run and counts of slots tell them apart.
     """
 
     schema: int
+    """Version of the format."""
     path: str
+    """Name of the output."""
     signature: str | None
+    """Signature of the run; ``None`` if the files have none."""
     finished: bool
+    """Whether the run is complete."""
     rows: int
+    """Rows under evaluation."""
     errors: dict[str, Any]
+    """Rows with an error: their number ``n``, and ``kinds``, numbers by kind."""
     unlabelled: int
+    """Rows that a baseline of scores gave no label."""
     excluded_systems: list[str]
+    """Systems of ``--exclude-system``."""
     gold: dict[str, str | None]
+    """Columns of the FINE and the ROUGH gold labels."""
     resamples: int
+    """Number of bootstrap samples of inputs."""
     strawmen: NotRequired[dict[str, Blocks]]
+    """Figures of trivial predictions, by name."""
     by: NotRequired[dict[str, list[Blocks]]]
+    """By column, the figures of the rows with each of its values."""
     without_suspect: NotRequired[Blocks]
+    """Figures without the rows of suspect gold."""
     ranking: NotRequired[Ranking]
+    """Confidence as a predictor of not_OK."""
     correlation: CorrelationLine
+    """The first metric with the first rating."""
     correlations: list[CorrelationLine]
+    """All metrics with all ratings."""
     metrics: NotRequired[list[MetricLine]]
+    """Metrics next to one another, with ``--metric all``."""
     calibration: NotRequired[CalibrationBlock]
+    """Reliability of the confidence, with ``--calibration``."""
     against: NotRequired[AgainstBlock]
+    """Comparison with a rival output, with ``--against``."""
     omissions: NotRequired[dict[str, KindFigures]]
+    """Facts said wrongly and left out, where the run and the slot counts distinguish them."""
 
 
 def evaluate(
     out: Location | Sequence[Location], options: EvaluateOptions, note: Callable[[str], None] = lambda message: None
 ) -> LabelReport:
-    """Evaluate the output of a run or its parts, a scored file, or a folder of them. ``note`` is called with each
-    remark for the reader of the figures: a missing extra, rows with errors, an unfinished run.
+    """Evaluate the output of a run or its parts, a scored file, or a folder of them.
+
+    Args:
+        note: called with each remark for the reader of the figures: a missing extra, rows with errors, an unfinished
+            run.
 
     Raises:
         ScorerError: nothing to read, files of different signatures, no gold, a column missing or of a wrong type.
@@ -81,7 +98,7 @@ def evaluate(
 
 
 def disagreements(out: Location | Sequence[Location], options: EvaluateOptions) -> pa.Table:
-    """The rows whose label is not that of the gold, with all their columns; FINE labels where the gold has them.
+    """The rows with a label other than the gold one, with all their columns; FINE labels where the gold has them.
 
     Raises:
         UsageError: there is no gold. ScorerError: as :func:`evaluate`.
@@ -107,11 +124,11 @@ class _Evaluation:
             if column not in names:
                 raise ColumnError(f"no column {column!r} in {output.name}; the columns are {', '.join(names)}")
         self.path, self.options, self.note, self.prefix = output.name, options, note, columns.prefix
-        given = [name for name in options.metrics if name != ALL]
-        self.metrics, self.table = given or ["confidence"], list[str]()
+        requested = [name for name in options.metrics if name != ALL]
+        self.metrics, self.table = requested or ["confidence"], list[str]()
         """The metrics, and those to put next to one another, if asked for."""
         if ALL in options.metrics:
-            self.table = list(dict.fromkeys([*known_metrics(names, self.prefix), *given]))
+            self.table = list(dict.fromkeys([*known_metrics(names, self.prefix), *requested]))
         ratings = rating_columns(names, options.human)
         scored = load(output, [*self._wanted(names, fact_columns(columns)), *ratings])
         self._tell(scored)
@@ -134,8 +151,8 @@ class _Evaluation:
         yield from (*facts, *SLOT_COUNTS, SUSPECT, *(self.prefix + name for name in _OUTPUT))
         for name in (*self.metrics, *self.table):
             yield from (name, base_column(name), self.prefix + base_column(name))
-        given = (options.gold_fine, options.gold_rough, options.system, options.inputs, *options.by)
-        yield from (name for name in given if name)
+        option_columns = (options.gold_fine, options.gold_rough, options.system, options.inputs, *options.by)
+        yield from (name for name in option_columns if name)
 
     def _tell(self, scored: Scored) -> None:
         if not scored.finished:
@@ -148,7 +165,7 @@ class _Evaluation:
             )
 
     def report(self) -> LabelReport:
-        """The whole."""
+        """The whole evaluation."""
         options, resamples = self.options, self.resamples
         counted = pc.value_counts(self.errors.drop_null()).to_pylist()
         kinds = {kind["values"]: kind["counts"] for kind in sorted(counted, key=lambda kind: str(kind["values"]))}
@@ -185,8 +202,8 @@ class _Evaluation:
         if options.calibration:
             result["calibration"] = self._calibration()
         if options.against is not None:
-            other = Output.open(options.against, allow_partial=options.allow_partial)
-            result["against"] = compare_metrics(self.scored, self.labels, self.ratings, other, self.note)
+            rival = Output.open(options.against, allow_partial=options.allow_partial)
+            result["against"] = compare_metrics(self.scored, self.labels, self.ratings, rival, self.note)
         return result
 
     def _calibration(self) -> CalibrationBlock:
@@ -216,8 +233,8 @@ class _Evaluation:
         for name, codes, values in self._groups():
             samples = self.resamples if len(values) <= MAX_INTERVALS else 0
             lines = [labels.figures(codes == code, resamples=samples) for code in range(len(values))]
-            found: list[Blocks] = [{"value": value, **line} for value, line in zip(values, lines, strict=True)]
-            result["by"][name] = [line for line in found if line["rough"]["n"]]
+            groups: list[Blocks] = [{"value": value, **line} for value, line in zip(values, lines, strict=True)]
+            result["by"][name] = [line for line in groups if line["rough"]["n"]]
         confidence = self.ratings.metric("confidence", required=False)
         if confidence is not None:
             shown = np.where(judged, confidence, np.nan)

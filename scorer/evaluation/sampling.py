@@ -43,16 +43,20 @@ _NUMBERS, _FACTOR = 1 << 40, 0x9E3779B97F  # odd, so that it has an inverse
 
 @dataclass(frozen=True)
 class LabelledOutput:
-    """The metric's label of every row of an output: ``fine``, int8, -1 without a label, *Shape:* (rows,).
-    ``has_sides``: whether it tells omissions from hallucinations. ``digest``: 8 digits of row keys and labels, in
-    order."""
+    """An output with the metric's label of every row."""
 
     name: str
+    """Name of the output, for people."""
     output: Output
+    """The output."""
     scored: Scored
+    """The columns that were read."""
     fine: Codes
+    """The metric's labels. int8, *Shape:* (rows,), -1 without a label."""
     has_sides: bool
+    """Whether the labels distinguish omissions from hallucinations."""
     digest: str
+    """Digest of row keys and labels in order, 8 hexadecimal digits."""
 
     def __len__(self) -> int:
         return len(self.fine)
@@ -100,9 +104,9 @@ def read_labels(
     """Read the labels of a run's output or its parts, or of a single scored file, and other columns that it has.
 
     Args:
-        name: of the output, for people.
-        more: names of other columns.
-        with_facts: also the columns of facts, which identify the inputs.
+        name: name of the output, for people.
+        more: names of further columns to read.
+        with_facts: read the columns of facts, too; they identify the inputs.
 
     Raises:
         ScorerError: nothing to read, files scored differently, no rows, or no labels.
@@ -131,20 +135,20 @@ def draw_rows(output: LabelledOutput, count: int, seed: int, by: str | None = No
     classes = [np.flatnonzero(output.fine == code) for code in output.classes]
     sizes = np.array([len(rows) for rows in classes])
     drawn = []
-    for rows, wanted in zip(classes, _allocate(sizes, count).tolist(), strict=True):
+    for rows, number in zip(classes, _allocate(sizes, count).tolist(), strict=True):
         shuffled = rng.permutation(rows)
         in_order = shuffled[np.argsort(groups[shuffled], kind="stable")]
         # At equal distances from a random start, so that every row has the same probability.
-        drawn.append(in_order[np.floor((rng.random() + np.arange(wanted)) * len(rows) / wanted).astype(np.int64)])
+        drawn.append(in_order[np.floor((rng.random() + np.arange(number)) * len(rows) / number).astype(np.int64)])
     return rng.permutation(np.concatenate(drawn))
 
 
 def _allocate(sizes: Indices, count: int) -> Indices:
     """Rows to draw of each class: the least of all, then in proportion (Sainte-Laguë). *Shape:* (classes,)."""
-    found = np.minimum(sizes, LEAST)
-    for _ in range(min(count, int(sizes.sum())) - int(found.sum())):
-        found[int(np.argmax(np.where(found < sizes, sizes / (found + 0.5), -1.0)))] += 1
-    return found
+    allocated = np.minimum(sizes, LEAST)
+    for _ in range(min(count, int(sizes.sum())) - int(allocated.sum())):
+        allocated[int(np.argmax(np.where(allocated < sizes, sizes / (allocated + 0.5), -1.0)))] += 1
+    return allocated
 
 
 def write_items(output: LabelledOutput, rows: Indices, saves: str | None = None) -> tuple[bytes, list[str]]:
@@ -157,10 +161,11 @@ def write_items(output: LabelledOutput, rows: Indices, saves: str | None = None)
         ColumnError: the run did not keep the facts or the texts. InputError: a file cannot be read.
     """
     notes = [] if output.scored.finished else ["the output is not finished: the sample covers the shards that are done"]
-    found = output.output.find_templates()
-    if found is None:
+    templates_and_file = output.output.find_templates()
+    if templates_and_file is None:
         notes.append("the templates of the run are not found unchanged; facts are written by the backoff template")
-    contents = _contents(output.output, rows, found[0] if found is not None else Templates())
+    templates = templates_and_file[0] if templates_and_file is not None else Templates()
+    contents = _contents(output.output, rows, templates)
     if saves is not None:
         return as_page([(output.item(row), *contents[row]) for row in rows.tolist()], saves), notes
     out = io.StringIO()
@@ -181,20 +186,20 @@ def _contents(output: Output, rows: Indices, templates: Templates) -> dict[int, 
     """By row number, its facts in words and its text; only the row groups that hold the rows are read."""
     columns = replace(output.columns, keep=())
     added = {*output_names(replace(columns, sentences=True, details=True))}
-    left = pa.schema([field for field in output.schema if field.name not in added])
+    input_schema = pa.schema([field for field in output.schema if field.name not in added])
     try:
-        names = find_columns(left, columns).needed
+        names = find_columns(input_schema, columns).needed
     except ColumnError as e:
         raise ColumnError(
             f"{output.name} lacks what people need to judge a row: {e}; score with all columns kept"
         ) from e
-    found = {}
+    contents = {}
     for number, table in output.rows(rows.tolist(), [*names, output.marks]).items():
         row = join(find_columns(table.schema, columns).rows(output.with_marks(table)), templates, output.optional)
         facts = row.triples.ids if row.used is None else row.triples.ids[row.used]
         text = row.texts[row.text_codes[0]] or ""
-        found[number] = [templates.fill(row.triples.distinct[i]).text for i in facts], text
-    return found
+        contents[number] = [templates.fill(row.triples.distinct[i]).text for i in facts], text
+    return contents
 
 
 def read_items(output: LabelledOutput, path: Path) -> dict[int, str]:
@@ -212,7 +217,7 @@ def read_items(output: LabelledOutput, path: Path) -> dict[int, str]:
         raise InputError(f"--labels {path} is not UTF-8 ({e.reason}); save it as CSV UTF-8") from e
     head = text.split("\n", 1)[0]
     csv.field_size_limit(_LARGEST_FIELD)
-    found: dict[int, str] = {}
+    labels: dict[int, str] = {}
     try:
         reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
         missing = [name for name in (ITEM, LABEL) if name not in (reader.fieldnames or ())]
@@ -221,8 +226,8 @@ def read_items(output: LabelledOutput, path: Path) -> dict[int, str]:
                 f"--labels {path} has no column {missing[0]!r}; give the CSV file that `scorer sample` wrote"
             )
         for line in reader:
-            item, given = ((line.get(name) or "").strip() for name in (ITEM, LABEL))
-            if not given:
+            item, written_label = ((line.get(name) or "").strip() for name in (ITEM, LABEL))
+            if not written_label:
                 continue
             where, row = f"--labels {path}, line {reader.line_num}", output.row(item)
             if row is None:
@@ -230,15 +235,15 @@ def read_items(output: LabelledOutput, path: Path) -> dict[int, str]:
                     f"{where}: item {item[:60]!r} is not of {output.name} as it is now; give the output that the "
                     "sample was drawn from, unchanged, or draw a new sample"
                 )
-            if row in found:
+            if row in labels:
                 raise InputError(f"{where}: item {item} is there twice")
-            label = _MEANING.get("+".join(part.strip() for part in given.lower().split("+")))
+            label = _MEANING.get("+".join(part.strip() for part in written_label.lower().split("+")))
             if label is None:
-                known = ", ".join((*FINE, ROUGH[1]))
-                raise InputError(f"{where}: label {given[:60]!r}; write one of {known}, or leave it empty")
-            found[row] = label
+                accepted = ", ".join((*FINE, ROUGH[1]))
+                raise InputError(f"{where}: label {written_label[:60]!r}; write one of {accepted}, or leave it empty")
+            labels[row] = label
     except csv.Error as e:
         raise InputError(f"--labels {path} is not CSV: {e}") from e
-    if not found:
+    if not labels:
         raise InputError(f"--labels {path} has no label yet; fill in the column {LABEL}")
-    return found
+    return labels

@@ -25,8 +25,8 @@ from ..stats.post_stratified import LabelledClass
 from ..stats.significance import holm
 from ..system.codec import Record
 from .label_figures import Floats, Indices, Mask
-from .rates import RATES, counted, rates_of
 from .sampling import LabelledOutput
+from .true_rates import RATES, counted, rates_of
 
 LEVEL = 0.05
 CONTRADICTED = "contradicted_rate"
@@ -44,7 +44,7 @@ class ComparedSystem(Record, frozen=True, kw_only=True):
     """A system.
 
     Attributes:
-        system: its name.
+        system: name of the system.
         rows: texts with a label of the metric.
         errors: texts without one, which are left out.
         rates: the metric's rates, with 95 % intervals over inputs.
@@ -91,8 +91,15 @@ class ComparedPair(Record, frozen=True, kw_only=True):
 
 
 class Agreement(Record, frozen=True, kw_only=True):
-    """How often the metric agrees with people, over all rows: ``name`` is ``fine``, ``rough``, or a label of the
-    metric, of whose rows the share is right."""
+    """Agreement of the metric with people over all rows.
+
+    Attributes:
+        name: ``fine`` or ``rough`` for all rows, or a label of the metric for the rows with this label.
+        labels: rows with a human label.
+        value: share of rows that the metric labels as people do.
+        low: lower limit of its 95 % interval.
+        high: upper limit.
+    """
 
     name: str
     labels: int
@@ -139,13 +146,13 @@ class Systems:
         return float(self.masks[RATES[0]][rows].mean()) if len(rows) else 1.0
 
     def systems(self) -> list[ComparedSystem]:
-        found = []
+        systems = []
         for code in self.order:
             rows = self.rows[code]
             labels = int(self.is_labelled[rows].sum())
             rates = {name: share_rate(mask[rows], self.inputs[rows]) for name, mask in self.masks.items()}
             true = {name: true_rate(self._classes(rows, name)) for name in self.true_rates if labels}
-            found.append(
+            systems.append(
                 ComparedSystem(
                     system=self.names[code],
                     rows=len(rows),
@@ -157,67 +164,72 @@ class Systems:
                     },
                 )
             )
-        return found
+        return systems
 
     def pairs(self) -> list[ComparedPair]:
         """All pairs that share inputs, with p-values corrected over them."""
-        found = [one for first, second in combinations(self.order, 2) if (one := self._pair(first, second)) is not None]
-        corrected: list[dict[str, dict[str, float]]] = [{"p": {}, "true_p": {}} for _ in found]
+        pairs = [
+            pair for first, second in combinations(self.order, 2) if (pair := self._pair(first, second)) is not None
+        ]
+        corrected: list[dict[str, dict[str, float]]] = [{"p": {}, "true_p": {}} for _ in pairs]
         for field in ("p", "true_p"):
             for name in self.masks:
-                adjusted = holm([getattr(one, field).get(name) for one in found])
+                adjusted = holm([getattr(pair, field).get(name) for pair in pairs])
                 for target, p in zip(corrected, adjusted, strict=True):
                     if p is not None:
                         target[field][name] = p
-        return [replace(one, **target) for one, target in zip(found, corrected, strict=True)]
+        return [replace(pair, **target) for pair, target in zip(pairs, corrected, strict=True)]
 
     def _pair(self, first: int, second: int) -> ComparedPair | None:
         _, places, other_places = np.intersect1d(self.keys[first], self.keys[second], return_indices=True)
-        one, other = self.rows[first][places], self.rows[second][other_places]
-        if not len(one):
+        of_first, of_second = self.rows[first][places], self.rows[second][other_places]
+        if not len(of_first):
             return None
-        counts = {name: pairs_of(mask[one], mask[other], self.inputs[one]) for name, mask in self.masks.items()}
+        inputs = self.inputs[of_first]
+        counts = {name: pairs_of(mask[of_first], mask[of_second], inputs) for name, mask in self.masks.items()}
         rates = {name: paired_rate(pairs) for name, pairs in counts.items()}
-        true = {name: difference for name in self.true_rates if (difference := self._true(one, other, name))}
+        true = {name: difference for name in self.true_rates if (difference := self._true(of_first, of_second, name))}
         not_ok = counts[RATES[0]]
         return ComparedPair(
             first=self.names[first],
             second=self.names[second],
-            pairs=len(one),
+            pairs=len(of_first),
             rates=rates,
             p={name: rate.p for name, rate in rates.items()},
             true=true,
             true_p={name: difference.p for name, difference in true.items()},
-            needed=_needed(rates[RATES[0]], (not_ok.gained + not_ok.lost) / not_ok.n, true.get(RATES[0]), len(one)),
+            needed=_needed(
+                rates[RATES[0]], (not_ok.gained + not_ok.lost) / not_ok.n, true.get(RATES[0]), len(of_first)
+            ),
         )
 
-    def _true(self, one: Indices, other: Indices, name: str) -> Difference | None:
+    def _true(self, of_first: Indices, of_second: Indices, name: str) -> Difference | None:
         """The difference of true rates of pairs of rows; ``None`` where one side has no human label."""
-        if not (self.is_labelled[one].any() and self.is_labelled[other].any()):
+        if not (self.is_labelled[of_first].any() and self.is_labelled[of_second].any()):
             return None
-        if self.is_labelled[one].all() and self.is_labelled[other].all():  # people alone decide
+        if self.is_labelled[of_first].all() and self.is_labelled[of_second].all():  # people alone decide
             hits = counted(name, self.human)
-            exact = paired_rate(pairs_of(hits[one], hits[other], self.inputs[one]))
+            exact = paired_rate(pairs_of(hits[of_first], hits[of_second], self.inputs[of_first]))
             values = (exact.first.value or 0.0, exact.second.value or 0.0)
             return Difference(first=values[0], second=values[1], difference=exact.difference,
                               low=exact.low, high=exact.high, p=exact.p)  # fmt: skip
-        classes = self._classes(one, name), self._classes(other, name)
-        predicted = self._shares(one, classes[0]), self._shares(other, classes[1])
+        classes = self._classes(of_first, name), self._classes(of_second, name)
+        predicted = self._shares(of_first, classes[0]), self._shares(of_second, classes[1])
         return true_difference(*classes, predicted)
 
     def _classes(self, rows: Indices, name: str, hits: Mask | None = None) -> list[LabelledClass]:
         """Counts of the human labels of some rows, by label of the metric. ``hits``: other rows that count."""
         hits = counted(name, self.human) if hits is None else hits
-        found = []
+        classes = []
         for code, label in self.output.classes.items():
-            mine = rows[self.output.fine[rows] == code]
-            if len(mine):
-                labelled = mine[self.is_labelled[mine]]
+            in_class = rows[self.output.fine[rows] == code]
+            if len(in_class):
+                labelled = in_class[self.is_labelled[in_class]]
                 assumed = self._assumed(code, hits)
-                one = LabelledClass(label=label, rows=len(mine), labels=len(labelled),
+                stratum = LabelledClass(label=label, rows=len(in_class), labels=len(labelled),
                                     count=int(hits[labelled].sum()), assumed=assumed)  # fmt: skip
-                found.append(one)
-        return found
+                classes.append(stratum)
+        return classes
 
     def _assumed(self, code: int, hits: Mask) -> float:
         """The share that counts of all labelled rows of a label of the metric, for systems without such a row."""
@@ -226,7 +238,7 @@ class Systems:
 
     def _shares(self, rows: Indices, classes: Sequence[LabelledClass]) -> Floats:
         """The share of each row's class that counts. *Shape:* (rows,)."""
-        by_label = {one.label: one.share for one in classes}
+        by_label = {stratum.label: stratum.share for stratum in classes}
         table = np.zeros(max(self.output.classes) + 1)
         for code, label in self.output.classes.items():
             table[code] = by_label.get(label, 0.0)
@@ -240,16 +252,18 @@ class Systems:
         right = {"rough": (self.human != 0) == (self.output.fine != 0)}
         if self.output.has_sides and not (self.human == -1).any():
             right = {"fine": self.human == self.output.fine, **right}
-        found = []
+        agreements = []
         for name, hits in right.items():
             value, low, high = true_rate(self._classes(rows, name, hits))
             labels = int(self.is_labelled[rows].sum())
-            found.append(Agreement(name=name, labels=labels, value=value, low=low, high=high))
-        for one in self._classes(rows, "", next(iter(right.values()))):
-            if one.labels:
-                low, high = one.limits_of(one.labels)
-                found.append(Agreement(name=one.label, labels=one.labels, value=one.share, low=low, high=high))
-        return found
+            agreements.append(Agreement(name=name, labels=labels, value=value, low=low, high=high))
+        for stratum in self._classes(rows, "", next(iter(right.values()))):
+            if stratum.labels:
+                low, high = stratum.limits_of(stratum.labels)
+                agreements.append(
+                    Agreement(name=stratum.label, labels=stratum.labels, value=stratum.share, low=low, high=high)
+                )
+        return agreements
 
 
 def _needed(pair: PairedRate, changed: float, true: Difference | None, pairs: int) -> int | None:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from scorer.commands import app
 from scorer.commands.ending import Command
 from scorer.commands.run import RunCommand
-from scorer.evaluation.challenge import Answers, measure, read_challenge
+from scorer.evaluation.challenge_set import Answers, measure, read_challenge
 from scorer.inference.bundle import Bundle
 from scorer.inference.rates import MeasuredRate, best_rate, keep_rate
 from scorer.run import planned_sample

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from scorer.evaluation.rates import true_rates
 from scorer.evaluation.sampling import draw_rows, read_items, read_labels
 from scorer.evaluation.sheet import as_page
+from scorer.evaluation.true_rates import true_rates
 from tests.audit.report.test_browser import PATIENCE, browser
 from tests.evaluation.scored import output
 from tests.run.calls import scorer

@@ -20,7 +20,7 @@ from benchmarks.paper.rivals.labels import as_columns, by_keywords, by_slots, la
 from scorer.commands.challenge import print_challenge
 from scorer.commands.console import WIDTH, interval, make_console, number
 from scorer.commands.ending import App, run_app
-from scorer.evaluation.challenge import answers_of, measure, read_challenge
+from scorer.evaluation.challenge_set import answers_of, measure, read_challenge
 from scorer.metric.facts import Triple
 from scorer.scoring.scorer import Scorer
 from scorer.stats.intervals import Rate

@@ -11,7 +11,7 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scorer.evaluation.challenge import CHALLENGE, TEMPLATES
+from scorer.evaluation.challenge_set import CHALLENGE, TEMPLATES
 from scorer.metric.facts import Triple
 
 from .kinds import KINDS, NOT_OK, OK, OMISSION, ChangeKind, EditedText, templates
@@ -52,8 +52,9 @@ def _pairs(kind: ChangeKind, count: int, seed: int) -> list[EditedText]:
 
 
 def as_table(cases: list[Case]) -> pa.Table:
-    """The set as :func:`scorer.evaluation.challenge.read_challenge` describes it: base and edited text of every pair,
-    then the rows with reordered facts, then those with more facts."""
+    """The set as :func:`scorer.evaluation.challenge_set.read_challenge` describes it.
+
+    Base and edited text of every pair come first, then the rows with reordered facts, then those with more facts."""
     rows = []
 
     def add(number: int, variant: str, gold: str, triples: Iterable[Triple], text: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.paper.challenge.build import build_cases, write
 from benchmarks.paper.challenge.kinds import KINDS, EditedText, templates
 from benchmarks.paper.challenge.texts import MONTHS
-from scorer.evaluation.challenge import CHALLENGE, TEMPLATES, read_challenge
+from scorer.evaluation.challenge_set import CHALLENGE, TEMPLATES, read_challenge
 from scorer.metric.templates import Templates
 
 PER_KIND = 40

@@ -35,69 +35,92 @@ _HALLUCINATION = FINE.index("hallucination")
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers to the rows of the set. ``fine``: int8, -1 for an error. ``fact``: P(text → fact) of the fact that a
-    row's change is about; ``text``: P(facts → text); float64, NaN where not known. *Shape:* (rows,) each."""
+    """Answers to the rows of the set. *Shape:* (rows,) each."""
 
     fine: Codes
+    """FINE label; int8, -1 for an error."""
     fact: Floats
+    """P(text → fact) of the fact that the row's change is about; float64, NaN where not known."""
     text: Floats
+    """P(facts → text); float64, NaN where not known."""
 
 
 @dataclass(frozen=True)
 class KindResult:
-    """One kind of change. ``expected``: the gold label of the edited texts, ``not_OK`` where either side will do.
-    ``right``: of the edited texts, those with an error on that side, or that pass. ``base``: of the base texts, those
-    that pass. ``pairs``: pairs of which both are right. ``flagged``: edited texts with any error label. ``p``: that the
-    change makes no difference, with Holm's correction for the number of kinds: wrong texts are found as often as base
-    texts are flagged, or correct texts pass as often as base texts."""
+    """Figures of one kind of change."""
 
     kind: str
+    """Name of the kind."""
     about: str
+    """Description of the change."""
     expected: str
+    """Gold label of the edited texts; ``not_OK`` where either side counts as right."""
     right: Rate
+    """Share of the edited texts that get the expected label."""
     base: Rate
+    """Share of the base texts that are OK."""
     pairs: Rate
+    """Share of the pairs in which both texts are right."""
     flagged: Rate
+    """Share of the edited texts with any error label."""
     p: float | None
+    """p-value of no difference, Holm-corrected over the kinds: wrong texts are flagged as often as base texts, or right
+    texts pass as often as base texts."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """Something that must hold between two rows. ``broken``: pairs in which it does not. ``largest``: by how much a
-    probability changed where it should not have; ``None`` without such pairs."""
+    """A property that must hold between two rows."""
 
     name: str
+    """The property, as a short sentence."""
     about: str
+    """The values that are compared."""
     broken: Rate
+    """Share of pairs in which the property does not hold."""
     largest: float | None
+    """Largest change of a probability that should not have changed; ``None`` without such pairs."""
 
 
 @dataclass(frozen=True)
 class ChallengeResult:
-    """``rows``: distinct texts that were judged. ``errors``: those without a label; they count as flagged. ``score``:
-    mean over kinds of the mean of ``right`` and ``base``, the balanced accuracy; ``low``, ``high``: its 95 % interval.
-    ``contradiction``: the bundle's threshold with its rates, as measured at export.
-    """
+    """Figures of one metric on the challenge set."""
 
     metric: str
+    """Name of the metric."""
     signature: str
+    """Signature of the metric."""
     revision: int
+    """Revision of the set."""
     pairs: int
+    """Pairs of a base text and an edited text."""
     rows: int
+    """Distinct texts that were judged."""
     errors: int
+    """Texts without a label; they count as flagged."""
     score: float
+    """Balanced accuracy: the mean over kinds of the mean of ``right`` and ``base``."""
     low: float
+    """Lower limit of the 95 % interval of ``score``."""
     high: float
+    """Upper limit of the 95 % interval of ``score``."""
     sensitivity: Rate
+    """Share of the wrong texts with any error label."""
     specificity: Rate
+    """Share of the right texts that are OK."""
     kinds: tuple[KindResult, ...]
+    """Figures of each kind of change."""
     checks: tuple[Check, ...]
+    """Properties that must hold between rows."""
     contradiction: Contradiction | None = None
+    """The bundle's threshold with its rates, as measured at export."""
 
 
 def read_challenge(path: Path = CHALLENGE) -> pa.Table:
-    """The rows of the set: ``pair``, ``variant``, ``kind``, ``change``, ``domain``, ``gold_fine``, ``fact`` (position
-    of the fact that the change is about, null where it is about none or several), ``triples``, ``text``."""
+    """The rows of the set.
+
+    The columns are ``pair``, ``variant``, ``kind``, ``change``, ``domain``, ``gold_fine``, ``triples``, ``text``, and
+    ``fact``, the position of the fact that the change is about (null where it is about none or several)."""
     return pq.read_table(path)
 
 
@@ -109,61 +132,72 @@ def read_templates() -> dict[str, str]:
 def judge(
     scorer: Scorer, table: pa.Table, progress: Callable[[int, int], None] = lambda done, rows: None
 ) -> tuple[Answers, int]:
-    """Score the rows of the set, equal ones once; also the number of distinct rows. ``progress``: called with the rows
-    that are judged, and all rows."""
+    """Score the rows of the set, equal ones once, and return the answers and the number of distinct rows.
+
+    Args:
+        progress: called with the number of rows judged so far, and the number of all rows.
+    """
     distinct: dict[tuple[str, str], int] = {}
     rows = zip(map(str, table["triples"].to_pylist()), table["text"].to_pylist(), strict=True)
-    at = np.array([distinct.setdefault(row, len(distinct)) for row in rows])
-    asked = table.take(np.unique(at, return_index=True)[1]).select(["triples", "text"])
+    codes = np.array([distinct.setdefault(row, len(distinct)) for row in rows])
+    distinct_rows = table.take(np.unique(codes, return_index=True)[1]).select(["triples", "text"])
     scored: list[pa.Table] = []
-    for part in scorer.score_batches(asked.slice(start, _WINDOW) for start in range(0, len(asked), _WINDOW)):
-        scored.append(part)
-        progress(sum(map(len, scored)), len(asked))
-    whole = pa.concat_tables(scored, promote_options="permissive").combine_chunks().take(at)
+    for window in scorer.score_batches(
+        distinct_rows.slice(at, _WINDOW) for at in range(0, len(distinct_rows), _WINDOW)
+    ):
+        scored.append(window)
+        progress(sum(map(len, scored)), len(distinct_rows))
+    whole = pa.concat_tables(scored, promote_options="permissive").combine_chunks().take(codes)
     columns = {name: whole[name].combine_chunks() for name in ("fine", "fact_entailment", "text_entailment")}
-    return answers_of(columns, table), len(asked)
+    return answers_of(columns, table), len(distinct_rows)
 
 
 def answers_of(columns: Mapping[str, pa.Array], table: pa.Table) -> Answers:
     """Answers from the columns ``fine``, ``fact_entailment`` and ``text_entailment`` of the rows of ``table``."""
     fact = [
-        np.nan if at is None or not found or found[at] is None else found[at]
-        for at, found in zip(table["fact"].to_pylist(), columns["fact_entailment"].to_pylist(), strict=True)
+        np.nan if at is None or not probabilities or probabilities[at] is None else probabilities[at]
+        for at, probabilities in zip(table["fact"].to_pylist(), columns["fact_entailment"].to_pylist(), strict=True)
     ]
     text = numbers(columns["text_entailment"], "text_entailment")
     return Answers(fine_codes(columns["fine"], "fine"), np.array(fact, np.float64), text)
 
 
-def measure(table: pa.Table, found: Answers, *, metric: str, signature: str, rows: int) -> ChallengeResult:
-    """Figures of a metric's answers to the set, or to some pairs of it; ``rows``: the number of distinct rows."""
+def measure(table: pa.Table, answers: Answers, *, metric: str, signature: str, rows: int) -> ChallengeResult:
+    """Figures of a metric's answers to the set, or to some pairs of it.
+
+    Args:
+        rows: number of distinct rows.
+    """
     columns = {name: np.array(table[name].to_pylist()) for name in ("pair", "variant", "kind", "gold_fine", "change")}
     variants = {name: np.flatnonzero(columns["variant"] == name) for name in np.unique(columns["variant"])}
     base, edited = variants["base"], variants["edited"]
     gold = np.array([FINE.index(label) for label in columns["gold_fine"][edited]])
     kinds = []
     for name in dict.fromkeys(columns["kind"][base].tolist()):
-        mine = columns["kind"][base] == name
-        about = str(columns["change"][base[mine]][0])
-        kinds.append(_kind(name, about, int(gold[mine][0]), found.fine[base[mine]], found.fine[edited[mine]]))
-    kinds = [replace(one, p=p) for one, p in zip(kinds, holm([one.p for one in kinds]), strict=True)]
-    rates = [one for kind in kinds for one in (kind.right, kind.base)]
-    score = float(np.mean([one.value or 0.0 for one in rates]))
+        of_kind = columns["kind"][base] == name
+        about = str(columns["change"][base[of_kind]][0])
+        kinds.append(
+            _kind(name, about, int(gold[of_kind][0]), answers.fine[base[of_kind]], answers.fine[edited[of_kind]])
+        )
+    kinds = [replace(kind, p=p) for kind, p in zip(kinds, holm([kind.p for kind in kinds]), strict=True)]
+    shares = [share for kind in kinds for share in (kind.right, kind.base)]
+    score = float(np.mean([share.value or 0.0 for share in shares]))
     # Wilson's interval of each share, as if the two of a kind were of other pairs.
-    low, high = combined(score, [(1 / len(rates), one) for one in rates])
+    low, high = combined(score, [(1 / len(shares), share) for share in shares])
     return ChallengeResult(
         metric=metric,
         signature=signature,
         revision=int(table.schema.metadata[b"revision"]),
         pairs=len(base),
         rows=rows,
-        errors=int((found.fine < 0).sum()),
+        errors=int((answers.fine < 0).sum()),
         score=score,
         low=low,
         high=high,
-        sensitivity=_share(found.fine[edited[gold != 0]] != 0),
-        specificity=_share(found.fine[np.concatenate([base, edited[gold == 0]])] == 0),
+        sensitivity=_share(answers.fine[edited[gold != 0]] != 0),
+        specificity=_share(answers.fine[np.concatenate([base, edited[gold == 0]])] == 0),
         kinds=tuple(kinds),
-        checks=tuple(_checks(columns, variants, found)),
+        checks=tuple(_checks(columns, variants, answers)),
     )
 
 
@@ -190,28 +224,28 @@ def _kind(name: str, about: str, gold: int, base: Codes, edited: Codes) -> KindR
 def _no_difference(edited: Mask, base: Mask) -> float:
     """The p-value of equal shares in the two texts of the pairs (Newcombe's interval). *Shape:* (pairs,) each."""
     counts = (edited & base, edited & ~base, ~edited & base, ~edited & ~base)
-    pairs = PairedCounts(*(int(one.sum()) for one in counts))
+    pairs = PairedCounts(*(int(count.sum()) for count in counts))
     difference = (pairs.gained - pairs.lost) / pairs.n
     return p_of_interval(difference, *combined(difference, (), pairs), 0.0)
 
 
-def _checks(columns: Mapping[str, np.ndarray], variants: Mapping[str, Indices], found: Answers) -> Iterator[Check]:
+def _checks(columns: Mapping[str, np.ndarray], variants: Mapping[str, Indices], answers: Answers) -> Iterator[Check]:
     base, edited, kind, pair = variants["base"], variants["edited"], columns["kind"], columns["pair"]
     for name, of, about, values in (
         ("a removed fact is not entailed more", "omission",
-         "P(text → fact) with the fact in the text, and without it", found.fact),
+         "P(text → fact) with the fact in the text, and without it", answers.fact),
         ("an added fact is not entailed more", "extra fact",
-         "P(facts → text) of the text, and with a fact added to it", found.text),
+         "P(facts → text) of the text, and with a fact added to it", answers.text),
     ):  # fmt: skip
         rises = (values[edited] - values[base])[kind[base] == of]
         rises = rises[~np.isnan(rises)]
         if len(rises):
             yield Check(name, about, _share(rises > ROUNDING), max(0.0, float(rises.max())))
     row_of = {name: dict(zip(pair[rows].tolist(), rows.tolist(), strict=True)) for name, rows in variants.items()}
-    unsupported = np.where(found.fine < 0, -1, found.fine & _HALLUCINATION)
+    unsupported = np.where(answers.fine < 0, -1, answers.fine & _HALLUCINATION)
     for name, variant, about, labels in (
         ("the order of the facts does not matter", "reordered",
-         "the label of a text whose facts are given in another order; largest change of P(facts → text)", found.fine),
+         "the label of a text whose facts are given in another order; largest change of P(facts → text)", answers.fine),
         ("irrelevant facts do not matter", "extended",
          "whether a text is a hallucination, with three facts about something else appended to its facts; "
          "largest change of P(facts → text)", unsupported),
@@ -222,7 +256,7 @@ def _checks(columns: Mapping[str, np.ndarray], variants: Mapping[str, Indices], 
         ]
         before = [row_of[earlier][pair[row]] for earlier, row in zip(earlier_variants, after, strict=True)]
         if before:
-            moved = np.abs(found.text[before] - found.text[after])
+            moved = np.abs(answers.text[before] - answers.text[after])
             moved = moved[~np.isnan(moved)]
             largest = float(moved.max()) if len(moved) else None
             yield Check(name, about, _share(labels[before] != labels[after]), largest)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from scorer.errors import InputError
-from scorer.evaluation.rates import true_rates
 from scorer.evaluation.sampling import COLUMNS, LabelledOutput, draw_rows, read_items, read_labels, write_items
+from scorer.evaluation.true_rates import true_rates
 from tests.evaluation.scored import output, save, scored
 from tests.run.calls import scorer
 

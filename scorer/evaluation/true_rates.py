@@ -22,33 +22,49 @@ _SIDE = {"omission_rate": 1, "hallucination_rate": 2}
 
 
 class TrueRate(Record, frozen=True, kw_only=True):
-    """One rate of all rows (``group`` is ``None``) or of a group, with its 95 % interval. ``rows``, ``labels``: of it.
-    ``metric``: the metric's own rate. ``random_labels``: labels of random rows for as narrow an interval without the
-    metric. ``classes``: what the labels say of the rows of each label of the metric."""
+    """One rate of all rows or of a group, estimated from human labels."""
 
     rate: str
+    """Name of the rate."""
     group: str | None
+    """Name of the group; ``None`` for all rows."""
     rows: int
+    """Rows of the group."""
     labels: int
+    """Rows of the group with a human label."""
     metric: float
+    """The metric's own rate."""
     value: float
+    """The estimated true rate."""
     low: float
+    """Lower limit of its 95 % interval."""
     high: float
+    """Upper limit of its 95 % interval."""
     random_labels: int
+    """Labels of random rows that would give as narrow an interval without the metric."""
     classes: tuple[LabelledClass, ...]
+    """Counts of the human labels, by label of the metric."""
 
 
 class RateReport(Record, frozen=True, kw_only=True):
-    """Output of ``scorer rate``. ``by``: the column of the groups. ``labels``: rows with a human label."""
+    """Output of ``scorer rate``."""
 
     schema: int = 2
+    """Version of the format."""
     path: str
+    """Name of the output."""
     signature: str | None
+    """Signature of the run; ``None`` if the files have none."""
     finished: bool
+    """Whether the run is complete."""
     rows: int
+    """Rows of the output."""
     labels: int
+    """Rows with a human label."""
     by: str | None
+    """Column of the groups."""
     rates: list[TrueRate]
+    """Rates of all rows, then of the groups."""
 
 
 def rate(
@@ -71,17 +87,17 @@ def rate(
     output = read_labels(out, name, (by,) if by else (), allow_partial)
     if not output.scored.finished:
         note(f"{name} is not finished: the rates cover only the shards that are done")
-    found = read_all_labels(output, labels)
-    if any(label == "not_OK" for label in found.values()):
+    human = read_all_labels(output, labels)
+    if any(label == "not_OK" for label in human.values()):
         note("some labels are not_OK, which names no side: there are no rates of omission and hallucination")
     return RateReport(
         path=name,
         signature=output.scored.signature,
         finished=output.scored.finished,
         rows=len(output),
-        labels=len(found),
+        labels=len(human),
         by=by,
-        rates=true_rates(output, found, by),
+        rates=true_rates(output, human, by),
     )
 
 
@@ -91,7 +107,11 @@ def rates_of(sides: Sides) -> tuple[str, ...]:
 
 
 def read_all_labels(output: LabelledOutput, files: Sequence[Path]) -> dict[int, str]:
-    """Human labels by row, of several files; an :class:`.InputError` where two disagree, or one cannot be used."""
+    """Read the human labels of several files, by row.
+
+    Raises:
+        InputError: two files disagree, or one cannot be used.
+    """
     labels: dict[int, str] = {}
     for file in files:
         more = read_items(output, file)
@@ -128,11 +148,11 @@ def true_rates(output: LabelledOutput, labels: Mapping[int, str], by: str | None
     rates = rates_of(output.scored.sides)
     if not output.has_sides or (human < 0).any():
         rates = RATES[:1]
-    return [one for name in rates for one in _rates(output, name, groups, rows, counted(name, human))]
+    return [figure for name in rates for figure in _rates(output, name, groups, rows, counted(name, human))]
 
 
 def counted(name: str, fine: Codes | Indices) -> Mask:
-    """Rows that a rate counts, by FINE codes. Without a label (-1) a row is not_OK, and names no side."""
+    """Mask of the rows that a rate counts, by FINE codes. A row without a label (-1) is not_OK, of neither side."""
     return fine != 0 if name == RATES[0] else (fine >= 0) & (fine & _SIDE[name] > 0)
 
 
@@ -142,9 +162,10 @@ def _rates(
     """A rate of all rows, the first group, and of the groups with labels.
 
     Args:
-        labelled: numbers of the rows with a human label. hits: those of them that count. *Shape:* (labels,) each.
+        labelled: numbers of the rows with a human label. *Shape:* (labels,).
+        hits: whether the human label counts. *Shape:* (labels,).
     """
-    own = counted(name, output.fine)
+    predicted = counted(name, output.fine)
     shares: dict[str, float] = {}  # of all rows that count, for classes without a label in a group
     for group, inside in groups:
         if not inside[labelled].any():
@@ -153,18 +174,20 @@ def _rates(
         for code, label in output.classes.items():
             of_class = inside & (output.fine == code)
             if size := int(of_class.sum()):
-                mine = of_class[labelled]
-                count, assumed = int((mine & hits).sum()), shares.get(label, 0.0)
-                one = LabelledClass(label=label, rows=size, labels=int(mine.sum()), count=count, assumed=assumed)
-                classes.append(one)
-        shares = shares or {one.label: one.share for one in classes}
+                in_class = of_class[labelled]
+                count, assumed = int((in_class & hits).sum()), shares.get(label, 0.0)
+                stratum = LabelledClass(
+                    label=label, rows=size, labels=int(in_class.sum()), count=count, assumed=assumed
+                )
+                classes.append(stratum)
+        shares = shares or {stratum.label: stratum.share for stratum in classes}
         value, low, high = estimate(classes)
         yield TrueRate(
             rate=name,
             group=group,
             rows=int(inside.sum()),
-            labels=sum(one.labels for one in classes),
-            metric=float(own[inside].mean()),
+            labels=sum(stratum.labels for stratum in classes),
+            metric=float(predicted[inside].mean()),
             value=value,
             low=low,
             high=high,

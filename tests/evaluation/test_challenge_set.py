@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from scorer.evaluation.challenge import Answers, ChallengeResult, judge, measure, read_challenge, read_templates
+from scorer.evaluation.challenge_set import Answers, ChallengeResult, judge, measure, read_challenge, read_templates
 from scorer.metric.facts import Triple
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import FINE
