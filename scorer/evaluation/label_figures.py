@@ -77,7 +77,7 @@ class FineBlock(TypedDict):
 
 
 class Blocks(TypedDict):
-    """Figures of predicted labels on some rows with gold; only ``rough`` has any where the gold has only ROUGH labels."""
+    """Figures of predicted labels on rows with gold; only ``rough`` has any where the gold has only ROUGH labels."""
 
     rough: RoughBlock
     """OK against not_OK."""
