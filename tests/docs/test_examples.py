@@ -23,8 +23,8 @@ from tests.audit.nights import night, row
 from tests.conftest import ROOT
 from tests.run import calls
 
-# Pages on facts, recipes and architecture are part of the plan of 0.1.0.
-WORDS, README_WORDS, PAGES_WORDS = 26_500, 760, 21_000
+# Pages on facts, recipes, architecture and benchmarks are part of the plan of 0.1.0.
+WORDS, README_WORDS, PAGES_WORDS = 27_000, 760, 21_000
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 DOCUMENTS = [
