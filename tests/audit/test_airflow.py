@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.audit.test_nightly import BAD, GOOD, example, home
+from tests.audit.nightly_script import example
+from tests.audit.test_nightly import BAD, GOOD
 from tests.bundles import RESTAURANTS
 from tests.conftest import ROOT
 
@@ -20,7 +21,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not AIRFLOW.exists(), reason="Airflow has its own environment, which `make test-slow` makes"),
 ]
-__all__ = ["home"]
 
 
 def airflow(home: Path, *arguments: str) -> str:
@@ -48,7 +48,8 @@ def night(home: Path, date: str, texts: list[str | None]) -> tuple[dict[str, str
     return dict(found), log
 
 
-def test_exit_codes_become_states_of_tasks(home: Path) -> None:
+def test_exit_codes_become_states_of_tasks(gated_home: Path) -> None:
+    home = gated_home
     (home / "dags").mkdir()
     dag = example("airflow_dag.py").replace("/srv/d2t", str(home)).replace("--bundle bundle", f"--bundle {RESTAURANTS}")
     (home / "dags" / "d2t.py").write_text(dag)

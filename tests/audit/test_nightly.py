@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -22,8 +21,9 @@ import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.gates import load_gates
+from tests.audit.nightly_script import example, program, run_script
 from tests.audit.nights import command, night, of_system
-from tests.bundles import RESTAURANTS, make_bundle
+from tests.bundles import make_bundle
 from tests.conftest import ROOT
 from tests.docs.test_examples import blocks
 
@@ -36,29 +36,6 @@ def block(language: str, word: str) -> str:
     return found
 
 
-def example(name: str) -> str:
-    return (ROOT / "examples" / name).read_text(encoding="utf-8")
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A /srv/d2t of its own, with the script, a clock that can be set, and the data of a first night."""
-    for folder in ("data", "venv/bin"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "nightly.sh").write_text(example("nightly.sh"))
-    program(tmp_path / "venv/bin/scorer", f'cd "$D2T_HOME"\nexec {sys.executable} -m scorer "$@"')
-    program(tmp_path / "venv/bin/date", 'echo "$TODAY"')
-    (tmp_path / "templates.json").write_text('{"food": "<subject> serves <object> food."}')
-    (tmp_path / "gates.toml").write_text('[[gates]]\nmetric = "not_ok_rate"\nfail = 0.5\n')
-    (tmp_path / "changes.toml").write_text('[[gates]]\nmetric = "label_flips"\nfail = 0\n')
-    return tmp_path
-
-
-def program(path: Path, script: str) -> None:
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-
-
 def tonight(home: Path, date: str, texts: list[str]) -> subprocess.CompletedProcess[str]:
     triples = [["The Mill | food | French"]] * len(texts)
     columns = pa.table({"triples": pa.array(triples, pa.list_(pa.string())), "text": pa.array(texts, pa.string())})
@@ -66,15 +43,9 @@ def tonight(home: Path, date: str, texts: list[str]) -> subprocess.CompletedProc
     return run_script(home, date)
 
 
-def run_script(home: Path, date: str, bundle: str = str(RESTAURANTS)) -> subprocess.CompletedProcess[str]:
-    """Run the script of that night."""
-    changes = {"D2T_HOME": str(home), "BUNDLE": bundle, "TODAY": date, "PYTHONPATH": str(ROOT)}
-    environment = os.environ | changes
-    return subprocess.run(["sh", "nightly.sh"], cwd=home, env=environment, capture_output=True, text=True, check=False)
-
-
 @pytest.mark.slow
-def test_the_script_for_three_weeks(home: Path) -> None:
+def test_the_script_for_three_weeks(gated_home: Path) -> None:
+    home = gated_home
     nights = home / "nights"
     first = tonight(home, "2026-01-01", [GOOD] * 4)
     assert first.returncode == 0, first.stderr

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.audit.nightly_script import run_script
 from tests.audit.nights import command
-from tests.audit.test_nightly import example, program, run_script
 from tests.conftest import ROOT
 
 NIGHTS = ROOT.parent / "shared" / "cases" / "nights"
@@ -43,20 +43,9 @@ SAID = {
 """Title, exit code, and what is said: at the head of the audit, or on stderr."""
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    for folder in ("data", "venv/bin"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "nightly.sh").write_text(example("nightly.sh"))
-    program(tmp_path / "venv/bin/scorer", f'cd "$D2T_HOME"\nexec {sys.executable} -m scorer "$@"')
-    program(tmp_path / "venv/bin/date", 'echo "$TODAY"')
-    shutil.copy(NIGHTS / "templates.json", tmp_path)
-    return tmp_path
-
-
 def test_each_night_says_what_happened(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home)
-    templates = home / "templates.json"
+    templates = Path(shutil.copy(NIGHTS / "templates.json", home))
     for number, (title, code, said) in SAID.items():
         subprocess.run([sys.executable, NIGHTS / "night.py", str(number), "data"], check=True)
         out = f"nights/2026-03-{number:02}"

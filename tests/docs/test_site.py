@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.audit.test_nightly import example, program
+from tests.audit.nightly_script import example, program
 from tests.bundles import make_bundle
 from tests.conftest import ROOT
 from tests.docs.test_examples import blocks
