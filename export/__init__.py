@@ -13,6 +13,6 @@ Importing this package imports none of the heavy libraries.
 """
 
 from .bundle_writer import export_bundle
-from .labels import FACTSPOTTER, Answers
+from .labels import FACTSPOTTER, Task
 
-__all__ = ["FACTSPOTTER", "Answers", "export_bundle"]
+__all__ = ["FACTSPOTTER", "Task", "export_bundle"]

@@ -20,7 +20,7 @@ from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
 from .families import ENCODER
 from .graph import OPSET, data_file, export_fused, external_files, inputs_of
-from .labels import NO_ANSWERS, Answers
+from .labels import AS_STATED, Task
 from .packed import export_packed, packed_inputs
 from .parity import (
     Logits,
@@ -43,7 +43,7 @@ _FUSED = (
 
 
 _READING = 8
-"""Of so many probes one is asked twice: of transformers' own model and of the one that is exported."""
+"""One of so many probes is computed twice: by transformers' own model and by the exported one."""
 _NOT_IN_NAMES = r"[|@/\\\s]+"
 """Characters that would break the line of a signature."""
 
@@ -58,7 +58,7 @@ def export_bundle(
     *,
     precisions: Sequence[str] = PRECISIONS,
     revision: str | None = None,
-    answers: Answers = NO_ANSWERS,
+    task: Task = AS_STATED,
     half_weights: bool = False,
     templates: Path | None = None,
     name: str | None = None,
@@ -71,11 +71,11 @@ def export_bundle(
     Args:
         checkpoint: a hub id, a local folder, or an open checkpoint.
         out: must not exist, or be empty.
-        answers: what the checkpoint does not say of its logits.
+        task: the user's statements about the checkpoint's logits and pairs.
         half_weights: round the weights to half precision and store them once, for all variants
             (:func:`.share_weights`).
         templates: a template file to ship.
-        languages: codes (ISO 639-1) of the languages that the model reads; ``None``: those of the checkpoint's card.
+        languages: codes (ISO 639-1) of the languages that the model reads; ``None``: the languages of its card.
         force: include a variant that keeps fewer than 99% of the probes' labels, and a checkpoint that contradicts its
             labels.
 
@@ -87,14 +87,14 @@ def export_bundle(
         OutputError: ``out`` is in use or cannot be written.
         MissingDependencyError: the extra ``export`` or an ONNX Runtime is not installed.
     """
-    out, wanted = Path(out), _check_options(precisions, templates, name, languages, log)
+    out, ordered_precisions = Path(out), _check_options(precisions, templates, name, languages, log)
     if out.is_symlink() or (out.exists() and not (out.is_dir() and not any(out.iterdir()))):
         raise OutputError(f"{out} exists and is not an empty folder; choose a new folder for the bundle")
     toolchain.require()
     with toolchain.quiet():
         opened = checkpoint
         if not isinstance(opened, Checkpoint):
-            opened = open_checkpoint(opened, revision, answers, log)
+            opened = open_checkpoint(opened, revision, task, log)
         log(
             f"{opened.source.checkpoint}: {opened.architecture['layers']} layers, "
             f"{opened.architecture['parameters'] / 1e6:.1f} million parameters, scheme {opened.scheme.kind}, labels "
@@ -103,9 +103,9 @@ def export_bundle(
         probes = built_in_probes(opened.tokenizer, opened.max_length)
         opened.tokenizer.check_pair_encoding((probe.premise, probe.hypothesis) for probe in probes)
         with _staging(out) as folder:
-            spoken = opened.languages if languages is None else tuple(languages)
-            log(f"languages: {', '.join(spoken) or 'not known'}")
-            _fill(folder, opened, probes, wanted, half_weights, templates, name, spoken, force, log)
+            codes = opened.languages if languages is None else tuple(languages)
+            log(f"languages: {', '.join(codes) or 'not known'}")
+            _fill(folder, opened, probes, ordered_precisions, half_weights, templates, name, codes, force, log)
             Bundle.load(folder)  # the scorer must accept the bundle
             _rename(folder, out)
     log(f"bundle written to {out}")
@@ -125,7 +125,7 @@ def _fill(
     log: Callable[[str], None],
 ) -> None:
     """Write the files of a bundle."""
-    model, expected = _load_and_ask(opened, probes, log)
+    model, expected = _load_and_predict(opened, probes, log)
     forced = [] if opened.source.random_init else _check_labels(model, opened, force, log)
     contradiction = _contradiction(model, opened, log)
     if half_weights:
@@ -136,7 +136,7 @@ def _fill(
     gc.collect()
     counts = _write_graphs(folder, opened, precisions, half_weights, log)
     variants: dict[str, Variant] = {}
-    for key, found in counts.items():
+    for key, operators in counts.items():
         path, packed, precision = folder / f"model.{key}.onnx", key.endswith(".packed"), key.partition(".")[0]
         log(f"verifying {key} against PyTorch")
         try:
@@ -151,7 +151,7 @@ def _fill(
         else:
             log(_say(key, parity))
         forced += _refuse(accept(key, parity), force, log)
-        variants[key] = _variant(path, precision, found, parity, opened, packed)
+        variants[key] = _variant(path, precision, operators, parity, opened, packed)
     files = _write_small_files(folder, opened, probes, expected, templates)
     manifest = Manifest(
         name=name or re.sub(_NOT_IN_NAMES, "-", opened.name) or "checkpoint",
@@ -171,7 +171,7 @@ def _fill(
     write_manifest(folder, manifest)
 
 
-def _load_and_ask(opened: Checkpoint, probes: list[Probe], log: Callable[[str], None]) -> tuple[Any, Logits]:
+def _load_and_predict(opened: Checkpoint, probes: list[Probe], log: Callable[[str], None]) -> tuple[Any, Logits]:
     """The model, and the logits of the probes by transformers' own loading of the checkpoint, which must agree."""
     log(f"running {len(probes)} probe pairs, {sum(p.tokens for p in probes)} tokens, in PyTorch")
     reference = opened.load_reference()
@@ -197,7 +197,7 @@ def _check_labels(model: Any, opened: Checkpoint, force: bool, log: Callable[[st
 
 
 def _contradiction(model: Any, opened: Checkpoint, log: Callable[[str], None]) -> Contradiction | None:
-    """From which P(contradiction) on an omitted fact is said wrongly; ``None`` for random weights and fewer labels."""
+    """The threshold of :func:`measure_contradiction`; ``None`` for random weights and fewer labels."""
     if opened.scheme.kind != NLI or opened.source.random_init:
         return None
     contradiction = measure_contradiction(model, opened.tokenizer, opened.scheme, opened.max_length)
@@ -221,7 +221,7 @@ def _write_graphs(
     forms = ["fp16.packed"] if "fp16" in precisions and opened.family.form == ENCODER else []
     for key in forms:
         log(f"making {key}")
-        first = opened.family.first_position(opened.known)
+        first = opened.family.first_position(opened.model_config)
         counts[key] = export_packed(
             fused, folder / f"model.{key}.onnx", layers, first_position=first, segments=segments
         )
@@ -270,7 +270,7 @@ def _variant(
 def _write_small_files(
     folder: Path, opened: Checkpoint, probes: list[Probe], expected: Logits, templates: Path | None
 ) -> dict[SmallFile, str]:
-    """Write all but the graphs; the hashes of what was written."""
+    """Write the files of a bundle without its graphs; return their hashes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -327,7 +327,7 @@ def _check_options(
 
 @contextlib.contextmanager
 def _staging(out: Path) -> Iterator[Path]:
-    """A temporary folder next to ``out``; it is removed at the end with what it still holds."""
+    """A temporary folder next to ``out``; it is removed at the end with its content."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))

@@ -11,7 +11,7 @@ from scorer.errors import CheckpointError
 from scorer.inference.bundle import CheckpointSource, Scheme
 
 from .families import Family, find_family
-from .labels import Answers, choose_scheme
+from .labels import Task, choose_scheme
 from .source import Source, find_source
 from .tokenization import PairTokenizer, read_tokenizer
 
@@ -22,54 +22,58 @@ _LAST_WEIGHTS = ("classifier.weight", "classifier.out_proj.weight", "classificat
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that can be exported.
-
-    ``known``: the values of its config that make the model. ``scheme``: how its logits are read. ``max_length``: tokens
-    of a whole pair. ``source`` and ``architecture``: as they stand in bundle.json. ``load``: the model in PyTorch,
-    fp32, eager attention, eval mode. ``load_reference``: the same as transformers itself loads it, with every key of
-    the config, or ``None`` where it does not. ``languages``: codes of the languages that its card names.
-    """
+    """A checkpoint that can be exported."""
 
     name: str
     source: CheckpointSource
+    """Its origin, as in bundle.json."""
     family: Family
-    known: Mapping[str, Any]
+    model_config: Mapping[str, Any]
+    """The values of its config that determine the model (:meth:`.Family.read`)."""
     architecture: Mapping[str, Any]
+    """Its sizes, as in bundle.json."""
     scheme: Scheme
+    """The meaning of its logits."""
     tokenizer: PairTokenizer
     max_length: int
+    """Tokens of the longest pair."""
     load: Callable[[], Any]
+    """Loads the model in PyTorch, fp32, eager attention, eval mode."""
     load_reference: Callable[[], Any] = lambda: None
+    """Loads it as transformers itself does, with every key of the config; gives ``None`` if transformers fails."""
     languages: tuple[str, ...] = ()
+    """Codes of the languages that its card names."""
 
 
-def open_checkpoint(checkpoint: str, revision: str | None, answers: Answers, log: Callable[[str], None]) -> Checkpoint:
+def open_checkpoint(checkpoint: str, revision: str | None, task: Task, log: Callable[[str], None]) -> Checkpoint:
     """Find a checkpoint and check everything that can be checked without reading its weights.
 
-    ``checkpoint``: a hub id or a folder. ``answers``: what the user says of its logits.
+    Args:
+        checkpoint: a hub id or a folder.
+        task: the user's statements about its logits and pairs.
 
     Raises:
         CheckpointError: not found, or refused, with the reason.
-        UsageError: ``answers`` cannot be.
+        UsageError: ``task`` contradicts itself or the checkpoint.
     """
     source = find_source(checkpoint, revision, log)
     where = str(source.folder / "config.json")
     config = source.config
     family = find_family(config, where)
-    known = family.read(config, where)
-    scheme = choose_scheme(config, answers, where, log, _logits_of(source))
-    tokenizer, model_max_length = read_tokenizer(source, family, known, answers.hypothesis_first, answers.one_text)
-    tokenizer.check_ids(known[family.sizes.vocab], config.get("pad_token_id", known.get("pad_token_id")))
+    model_config = family.read(config, where)
+    scheme = choose_scheme(config, task, where, log, _logits_of(source))
+    tokenizer, model_max_length = read_tokenizer(source, family, model_config, task.hypothesis_first, task.one_text)
+    tokenizer.check_ids(model_config[family.sizes.vocab], config.get("pad_token_id", model_config.get("pad_token_id")))
     return Checkpoint(
         name=source.name.split("/")[-1],
         source=CheckpointSource(checkpoint=source.name, revision=source.revision, files=source.hashes()),
         family=family,
-        known=known,
-        architecture=family.describe(known, family.parameters(known, scheme.width)),
+        model_config=model_config,
+        architecture=family.describe(model_config, family.parameters(model_config, scheme.width)),
         scheme=scheme,
         tokenizer=tokenizer,
-        max_length=longest_pair(family.positions(known), model_max_length),
-        load=lambda: _load(family, known, scheme.width, source),
+        max_length=longest_pair(family.positions(model_config), model_max_length),
+        load=lambda: _load(family, model_config, scheme.width, source),
         languages=source.languages(),
         load_reference=lambda: _load_by_transformers(family, scheme.width, source),
     )
@@ -88,7 +92,7 @@ def longest_pair(positions: int, model_max_length: object) -> int:
     return longest
 
 
-def _load(family: Family, known: Mapping[str, Any], labels: int, source: Source) -> Any:
+def _load(family: Family, model_config: Mapping[str, Any], labels: int, source: Source) -> Any:
     import torch
 
     state = {}
@@ -97,7 +101,7 @@ def _load(family: Family, known: Mapping[str, Any], labels: int, source: Source)
             # Buffers that older versions saved, and heads that this class does not have.
             if not key.startswith(family.unused) and not key.endswith(_BUFFERS):
                 state[_modern(key)] = value.to(torch.float32)
-    model = family.build(known, labels)
+    model = family.build(model_config, labels)
     _fill_tied(model, state)
     try:
         keys = model.load_state_dict(state, strict=False, assign=True)
@@ -121,7 +125,7 @@ def _load(family: Family, known: Mapping[str, Any], labels: int, source: Source)
 def _load_by_transformers(family: Family, labels: int, source: Source) -> Any:
     """The model as transformers makes it of the whole config.json; ``None`` where it does not load all of its weights.
 
-    Nothing of :meth:`Family.read` goes in but the spelling of keys, so that what was read wrongly shows.
+    Nothing of :meth:`Family.read` goes in but the spelling of keys, so that a key that was read wrongly shows.
     """
     import torch
     import transformers
@@ -151,9 +155,9 @@ def _fill_tied(model: Any, state: dict[str, Any]) -> None:
     for name, value in model.state_dict(keep_vars=True).items():
         names.setdefault(id(value), []).append(name)
     for group in names.values():
-        held = next((name for name in group if name in state), None)
-        if held is not None:
-            state.update({name: state[held] for name in group if name not in state})
+        stored = next((name for name in group if name in state), None)
+        if stored is not None:
+            state.update({name: state[stored] for name in group if name not in state})
 
 
 def _logits_of(source: Source) -> int | None:

@@ -1,9 +1,9 @@
-"""Families of checkpoints that can be exported: what optimum does not know of them.
+"""Families of checkpoints that can be exported.
 
-optimum knows how each family is traced. Here stands which values of a config make the model (they are checked and
-given to transformers' own class), which tokenizers its checkpoints have, how positions are counted, and which operators
-the fused graph must have. Values under which the exported graph would be another one are refused with the reason, and
-so are keys that nobody here knows. Another family is an entry of :data:`FAMILIES`.
+optimum knows how each family is traced. This module adds the values of a config that determine the model (they are
+checked and given to transformers' own class), the kinds of tokenizers, how positions are counted, and the operators
+that the fused graph must have. Values under which the exported graph would be another one are refused with the reason,
+and so are unknown keys. Another family is an entry of :data:`FAMILIES`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOT_PASSED = ("quantization_config", "pruned_heads")
 
 @dataclass(frozen=True)
 class Sizes:
-    """Which keys of a config hold the sizes that all families have."""
+    """Keys of a config for the sizes that all families have."""
 
     vocab: str = "vocab_size"
     hidden: str = "hidden_size"
@@ -44,20 +44,23 @@ class Family:
 
     Attributes:
         model_type, architecture, config_class: as in config.json and in transformers.
+        form: :data:`ENCODER` or :data:`WHOLE`.
         tokenizers: kinds of tokenizers that its checkpoints have.
         fused: fused operators of the graph by the number of layers, before it becomes a variant.
-        whole: further keys that hold whole numbers, with their default (``None``: must be given).
+        sizes: keys of the sizes.
+        whole: further keys that hold whole numbers, with their default (``None``: the config must have the key).
         numbers: keys that hold a small positive number, with their default.
-        only: keys with the values under which the model is the one that the graph computes, the default first.
-        absent: value of such a key where a config lacks it, if not that default.
-        passed: keys given to transformers as they are, after ``check`` looked at them.
-        repeats: keys that repeat another one, and are refused where they differ from it.
-        ignored: keys that change no logit, besides those of every family.
+        only: keys with the values that the graph supports, the default first.
+        absent: value of such a key if a config lacks it, where it is not that default.
+        passed: keys passed to transformers as they are, after ``check``.
+        fixed: further arguments of the class of the config.
+        repeats: keys that repeat another one, and are refused if they differ from it.
+        ignored: keys that change no logit, in addition to ``config_keys.EVERYWHERE``.
         spelling: the config as transformers 4 spells it.
-        check: refuses what else the graph does not compute.
+        check: refuses other values that the graph does not support.
         unused: beginnings of names of tensors that the classifier does not read.
-        first_position: positions of the table that come before the first token's.
-        segments: whether the model is fed segment ids.
+        first_position: positions of the table before the first token's.
+        segments: whether the model reads segment ids.
     """
 
     model_type: str
@@ -76,29 +79,29 @@ class Family:
     repeats: Mapping[str, str] = field(default_factory=dict)
     ignored: frozenset[str] = config_keys.ENCODER
     spelling: Callable[[Config, str], Config] = lambda config, where: config
-    check: Callable[[Config, str], None] = lambda known, where: None
+    check: Callable[[Config, str], None] = lambda model_config, where: None
     unused: tuple[str, ...] = ()
-    first_position: Callable[[Config], int] = lambda known: 0
-    segments: Callable[[Config], bool] = lambda known: False
+    first_position: Callable[[Config], int] = lambda model_config: 0
+    segments: Callable[[Config], bool] = lambda model_config: False
 
     def read(self, config: Config, where: str) -> dict[str, Any]:
-        """The values of a config that make the model.
+        """The values of a config that determine the model.
 
         Raises:
-            CheckpointError: a value that changes what the model computes, one that cannot be, or a key that may change
-                what the model computes and is not known.
+            CheckpointError: a value that the graph does not support, an invalid value, or an unknown key that may
+                change the logits.
         """
         config = self.spelling(config, where)
         self._refuse_unknown_keys(config, where)
-        known: dict[str, Any] = {}
+        model_config: dict[str, Any] = {}
         for key, values in self.only.items():
-            found = config.get(key, self.absent.get(key, values[0]))
-            is_known = any(found == value and type(found) is type(value) for value in values)
-            if not is_known and (found is not None or values[0]):
+            value = config.get(key, self.absent.get(key, values[0]))
+            is_supported = any(value == allowed and type(value) is type(allowed) for allowed in values)
+            if not is_supported and (value is not None or values[0]):
                 expected = " or ".join(map(repr, values))
-                raise CheckpointError(f"{where}: {key} is {found!r}, but export supports only {expected} there")
-            if is_known and key not in _NOT_PASSED:
-                known[key] = found
+                raise CheckpointError(f"{where}: {key} is {value!r}, but export supports only {expected} there")
+            if is_supported and key not in _NOT_PASSED:
+                model_config[key] = value
         sizes = self.sizes
         required = dict.fromkeys(asdict(sizes).values())
         for key, default in {**required, **self.whole}.items():
@@ -106,10 +109,11 @@ class Family:
             least = 1 if key in required else 0
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise CheckpointError(f"{where}: {key} is {value!r}, expected a whole number")
-            known[key] = value
-        if known[sizes.hidden] % known[sizes.heads]:
+            model_config[key] = value
+        if model_config[sizes.hidden] % model_config[sizes.heads]:
             raise CheckpointError(
-                f"{where}: {sizes.hidden} {known[sizes.hidden]} cannot be shared by {known[sizes.heads]} heads"
+                f"{where}: {sizes.hidden} {model_config[sizes.hidden]} cannot be shared by "
+                f"{model_config[sizes.heads]} heads"
             )
         for key, number in self.numbers.items():
             value = config.get(key, number)
@@ -118,16 +122,16 @@ class Family:
                 raise CheckpointError(f"{where}: {key} is {value!r}, expected a positive number")
             if key.endswith("eps") and value >= 1:
                 raise CheckpointError(f"{where}: {key} is {value!r}, expected a small positive number")
-            known[key] = value
+            model_config[key] = value
         for key, default in self.passed.items():
-            known[key] = config.get(key, default)
+            model_config[key] = config.get(key, default)
         for key, repeated in self.repeats.items():
-            if config.get(key) not in (None, known[repeated]):
+            if config.get(key) not in (None, model_config[repeated]):
                 raise CheckpointError(
-                    f"{where}: {key} is {config[key]!r}, expected {known[repeated]!r} as {repeated} says"
+                    f"{where}: {key} is {config[key]!r}, expected {model_config[repeated]!r} as {repeated} says"
                 )
-        self.check(known, where)
-        return {key: value for key, value in known.items() if value is not None}
+        self.check(model_config, where)
+        return {key: value for key, value in model_config.items() if value is not None}
 
     def _refuse_unknown_keys(self, config: Config, where: str) -> None:
         read = {*asdict(self.sizes).values(), *self.whole, *self.numbers, *self.only, *self.passed, *self.repeats}
@@ -139,25 +143,25 @@ class Family:
                     "change what the model computes; if it does not, remove it from config.json"
                 )
 
-    def positions(self, known: Config) -> int:
+    def positions(self, model_config: Config) -> int:
         """Tokens of the longest pair that the table of positions has room for."""
-        return int(known[self.sizes.positions]) - self.first_position(known)
+        return int(model_config[self.sizes.positions]) - self.first_position(model_config)
 
-    def describe(self, known: Config, parameters: int) -> dict[str, Any]:
+    def describe(self, model_config: Config, parameters: int) -> dict[str, Any]:
         """The ``architecture`` of bundle.json."""
         sizes = self.sizes
         return {
             "model_type": self.model_type,
             "class": self.architecture,
-            "layers": known[sizes.layers],
-            "hidden_size": known[sizes.hidden],
-            "heads": known[sizes.heads],
-            "intermediate_size": known[sizes.intermediate],
-            "vocab_size": known[sizes.vocab],
+            "layers": model_config[sizes.layers],
+            "hidden_size": model_config[sizes.hidden],
+            "heads": model_config[sizes.heads],
+            "intermediate_size": model_config[sizes.intermediate],
+            "vocab_size": model_config[sizes.vocab],
             "parameters": parameters,
         }
 
-    def build(self, known: Config, labels: int, device: str = "cpu") -> Any:
+    def build(self, model_config: Config, labels: int, device: str = "cpu") -> Any:
         """The model in PyTorch with its weights not yet set: fp32, eager attention (the form that fuses), eval mode.
 
         ``labels``: logits of a pair.
@@ -166,15 +170,15 @@ class Family:
         import transformers
         from transformers.modeling_utils import no_init_weights
 
-        config = getattr(transformers, self.config_class)(**{**known, **self.fixed}, num_labels=labels)
+        config = getattr(transformers, self.config_class)(**{**model_config, **self.fixed}, num_labels=labels)
         cls = getattr(transformers, self.architecture)
         with no_init_weights(), torch.device(device):
             model = cls._from_config(config, attn_implementation="eager", dtype=torch.float32)
         return model.eval()
 
-    def parameters(self, known: Config, labels: int) -> int:
+    def parameters(self, model_config: Config, labels: int) -> int:
         """Parameters of the classifier, counted without memory for them."""
-        return sum(value.numel() for value in self.build(known, labels, "meta").parameters())
+        return sum(value.numel() for value in self.build(model_config, labels, "meta").parameters())
 
 
 def _encoder_counts(layers: int) -> dict[str, int]:
@@ -182,9 +186,9 @@ def _encoder_counts(layers: int) -> dict[str, int]:
     return {"Attention": layers, "SkipLayerNormalization": 2 * layers, "LayerNormalization": 1, "BiasGelu": layers}
 
 
-def _has_segments(known: Config) -> bool:
+def _has_segments(model_config: Config) -> bool:
     """Models with more than one type of token were trained with the two texts of a pair told apart."""
-    return int(known["type_vocab_size"]) > 1
+    return int(model_config["type_vocab_size"]) > 1
 
 
 PLAIN: Mapping[str, tuple[Any, ...]] = {
@@ -210,7 +214,7 @@ ROBERTA = Family(
     only=_ENCODER_ONLY,
     fixed={"bos_token_id": 0, "eos_token_id": 2},
     unused=("roberta.pooler.", "lm_head."),
-    first_position=lambda known: int(known["pad_token_id"]) + 1,
+    first_position=lambda model_config: int(model_config["pad_token_id"]) + 1,
 )
 """Positions are counted from the padding id + 1, so that a table of 514 holds 512 tokens. There is one type of token.
 The head reads the first token: dense, tanh, projection."""
@@ -264,19 +268,26 @@ ELECTRA = Family(
 (without a bias to fuse it with), projection."""
 
 
-def _check_deberta(known: Config, where: str) -> None:
-    terms = known["pos_att_type"]
+def _check_deberta(model_config: Config, where: str) -> None:
+    terms = model_config["pos_att_type"]
     if sorted(terms.split("|") if isinstance(terms, str) else terms or []) != ["c2p", "p2c"]:
         raise CheckpointError(f"{where}: pos_att_type is {terms!r}, but export supports only 'c2p' with 'p2c'")
     for key, least in (("position_buckets", 1), ("max_relative_positions", -1)):
-        if type(known[key]) is not int or known[key] < least:
-            raise CheckpointError(f"{where}: {key} is {known[key]!r}, expected a whole number of at least {least}")
-    if known["attention_head_size"] not in (None, known["hidden_size"] // known["num_attention_heads"]):
+        if type(model_config[key]) is not int or model_config[key] < least:
+            raise CheckpointError(
+                f"{where}: {key} is {model_config[key]!r}, expected a whole number of at least {least}"
+            )
+    if model_config["attention_head_size"] not in (
+        None,
+        model_config["hidden_size"] // model_config["num_attention_heads"],
+    ):
         raise CheckpointError(
-            f"{where}: attention_head_size is {known['attention_head_size']!r}, expected hidden_size by heads"
+            f"{where}: attention_head_size is {model_config['attention_head_size']!r}, expected hidden_size by heads"
         )
-    if known["pooler_hidden_size"] not in (None, known["hidden_size"]):
-        raise CheckpointError(f"{where}: pooler_hidden_size is {known['pooler_hidden_size']!r}, expected hidden_size")
+    if model_config["pooler_hidden_size"] not in (None, model_config["hidden_size"]):
+        raise CheckpointError(
+            f"{where}: pooler_hidden_size is {model_config['pooler_hidden_size']!r}, expected hidden_size"
+        )
 
 
 DEBERTA = Family(
@@ -336,11 +347,13 @@ attention knows neither. The head reads the first token or the mean of all, as t
 _MPNET_FIRST_POSITION = 2
 
 
-def _check_mpnet(known: Config, where: str) -> None:
-    if known["pad_token_id"] != _MPNET_FIRST_POSITION - 1:
-        raise CheckpointError(f"{where}: pad_token_id is {known['pad_token_id']}, but positions of MPNet count from 1")
-    if known["relative_attention_num_buckets"] != 32:
-        buckets = known["relative_attention_num_buckets"]
+def _check_mpnet(model_config: Config, where: str) -> None:
+    if model_config["pad_token_id"] != _MPNET_FIRST_POSITION - 1:
+        raise CheckpointError(
+            f"{where}: pad_token_id is {model_config['pad_token_id']}, but positions of MPNet count from 1"
+        )
+    if model_config["relative_attention_num_buckets"] != 32:
+        buckets = model_config["relative_attention_num_buckets"]
         raise CheckpointError(f"{where}: relative_attention_num_buckets is {buckets}, but transformers computes 32")
 
 
@@ -357,21 +370,21 @@ MPNET = Family(
     only={"hidden_act": ("gelu",), **PLAIN},
     check=_check_mpnet,
     unused=("mpnet.pooler.", "lm_head."),
-    first_position=lambda known: _MPNET_FIRST_POSITION,
+    first_position=lambda model_config: _MPNET_FIRST_POSITION,
 )
 """BERT's encoder with a bias for relative positions, which ONNX Runtime's fused attention does not know. Absolute
 positions are counted as RoBERTa's, and transformers' class has the padding id 1 built in."""
 
 
-def _check_bart(known: Config, where: str) -> None:
-    if known["decoder_layers"] != known["encoder_layers"]:
+def _check_bart(model_config: Config, where: str) -> None:
+    if model_config["decoder_layers"] != model_config["encoder_layers"]:
         raise CheckpointError(
-            f"{where}: decoder_layers is {known['decoder_layers']} and encoder_layers {known['encoder_layers']}, but "
-            "export supports only equal numbers"
+            f"{where}: decoder_layers is {model_config['decoder_layers']} and encoder_layers "
+            f"{model_config['encoder_layers']}, but export supports only equal numbers"
         )
-    if known["decoder_attention_heads"] < 1 or known["d_model"] % known["decoder_attention_heads"]:
+    if model_config["decoder_attention_heads"] < 1 or model_config["d_model"] % model_config["decoder_attention_heads"]:
         raise CheckpointError(
-            f"{where}: decoder_attention_heads is {known['decoder_attention_heads']}, which cannot be"
+            f"{where}: decoder_attention_heads is {model_config['decoder_attention_heads']}, which cannot be"
         )
 
 
@@ -415,8 +428,8 @@ def find_family(config: Config, where: str) -> Family:
     for family in FAMILIES:
         if model_type == family.model_type and classes == [family.architecture]:
             return family
-    known = ", ".join(family.architecture for family in FAMILIES)
+    supported = ", ".join(family.architecture for family in FAMILIES)
     raise CheckpointError(
-        f"{where}: architectures is {classes!r} and model_type {model_type!r}; export supports {known} and nothing "
+        f"{where}: architectures is {classes!r} and model_type {model_type!r}; export supports {supported} and nothing "
         "else (an encoder without a head answers nothing): choose such a checkpoint, for instance roberta-large-mnli"
     )

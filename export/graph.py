@@ -33,9 +33,13 @@ _NEVER = ("Softmax", "Erf", "Gelu", "FastGelu", "MultiHeadAttention", "Simplifie
 def export_fused(model: Any, family: Family, architecture: Mapping[str, Any], segments: bool, path: Path) -> None:
     """Write the fused graph, in fp32, to ``path``.
 
-    ``model``: the classifier in PyTorch, fp32 with eager attention. ``architecture``: as in bundle.json. ``segments``:
-    whether it is fed segment ids. Inputs of the graph: :func:`inputs_of`, int64, *Shape:* (batch, sequence), right
-    padded; output: ``logits``, float32, *Shape:* (batch, labels).
+    Inputs of the graph: :func:`inputs_of`, int64, *Shape:* (batch, sequence), right padded; output: ``logits``,
+    float32, *Shape:* (batch, labels).
+
+    Args:
+        model: the classifier in PyTorch, fp32 with eager attention.
+        architecture: its sizes, as in bundle.json.
+        segments: whether it reads segment ids.
 
     Raises:
         CheckpointError: exporter or fusion failed, or the fused graph is not what the config promises.
@@ -63,7 +67,7 @@ def operator_counts(model: Any) -> dict[str, int]:
 
 
 def check_fused(model: Any, counts: Mapping[str, int]) -> None:
-    """Compare the fused operators of an encoder with what its layers must give, and look at the mask.
+    """Compare the fused operators of an encoder with the numbers that its layers require, and check the mask.
 
     Raises:
         CheckpointError: names the counts that differ, or how the mask is wired.
@@ -73,12 +77,12 @@ def check_fused(model: Any, counts: Mapping[str, int]) -> None:
     # Attention's mask must be the 1-D form: the number of real tokens of each row, counted from the attention mask.
     # It says that padding is on the right, costs nothing, and is what the fast kernels take; with the 2-D form every
     # attention node would read a mask of batch x sequence again. Fusion makes it as Cast(int32), ReduceSum(axis 1).
-    made_by = {output: node for node in model.graph.node for output in node.output}
+    producers = {output: node for node in model.graph.node for output in node.output}
     masks = {node.input[3] if len(node.input) > 3 else "" for node in model.graph.node if node.op_type == "Attention"}
     steps, source = [], next(iter(masks)) if len(masks) == 1 else ""
-    while source in made_by:
-        steps.append(made_by[source].op_type)
-        source = made_by[source].input[0]
+    while source in producers:
+        steps.append(producers[source].op_type)
+        source = producers[source].input[0]
     if steps != ["ReduceSum", "Cast"] or source != "attention_mask":
         raise CheckpointError(
             f"the fused graph takes its attention masks from {sorted(masks)} made by {steps or 'nothing'}, expected "
@@ -91,11 +95,11 @@ def expect(model: Any, counts: Mapping[str, int], never: tuple[str, ...] = ()) -
     """Check operator counts of an ONNX model.
 
     Raises:
-        CheckpointError: names every operator whose count differs, with both numbers.
+        CheckpointError: a count differs; names each such operator with both numbers.
     """
-    found = operator_counts(model)
-    wrong = [f"{found.get(op, 0)} {op} (expected {n})" for op, n in counts.items() if found.get(op, 0) != n]
-    wrong += [f"{found[op]} {op} (expected 0)" for op in never if op in found]
+    present = operator_counts(model)
+    wrong = [f"{present.get(op, 0)} {op} (expected {n})" for op, n in counts.items() if present.get(op, 0) != n]
+    wrong += [f"{present[op]} {op} (expected 0)" for op in never if op in present]
     if wrong:
         raise CheckpointError(
             f"the graph does not have the operators that the config promises: {', '.join(wrong)}; either the "
@@ -104,7 +108,7 @@ def expect(model: Any, counts: Mapping[str, int], never: tuple[str, ...] = ()) -
 
 
 def save(model: Any, path: Path) -> dict[str, int]:
-    """Write an ONNX model whose bytes depend on nothing but the model; return its operator counts.
+    """Write an ONNX model, in bytes that depend on the model alone; return its operator counts.
 
     Weights of more than protobuf's 2 GiB go to a file of their own, :func:`data_file`.
     """
@@ -160,7 +164,7 @@ def external_files(path: Path) -> list[str]:
 
 
 def _graphs(graph: Any) -> Iterator[Any]:
-    """A graph and those within it."""
+    """A graph and the graphs within it."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
@@ -173,7 +177,7 @@ def to_onnx(model: Any, path: Path, inputs: Sequence[str]) -> None:
 
     Args:
         model: fp32 with eager attention: under SDPA nothing can be fused.
-        inputs: of the graph; those that optimum knows besides these are left out.
+        inputs: inputs of the graph; other inputs that optimum would add are left out.
 
     Raises:
         CheckpointError: the exporter failed.

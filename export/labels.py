@@ -17,44 +17,45 @@ same word with *not* or *non* before it."""
 
 
 @dataclass(frozen=True)
-class Answers:
-    """Statements of a user about a checkpoint's logits and pairs; ``None``: as the checkpoint says.
-
-    ``labels``: of the columns, in their order. ``scheme``: ``nli``, ``binary`` or ``score``. ``supported``: of two
-    labels the one that means that the premise supports the hypothesis. ``threshold``: the least P(entailment) that
-    passes. ``hypothesis_first``: whether the model was trained with the hypothesis as the first text. ``one_text``:
-    whether it was trained on one text, both with a blank between them, and two labels of which the second means
-    supported unless ``supported`` names it (:data:`FACTSPOTTER`).
-    """
+class Task:
+    """The task of a checkpoint as the user states it; ``None``: as the checkpoint states it."""
 
     labels: Sequence[str] | None = None
+    """Labels of the logits' columns, in their order."""
     scheme: str | None = None
+    """Meaning of the logits: ``nli``, ``binary`` or ``score``."""
     supported: str | None = None
+    """The one of two labels that means that the premise supports the hypothesis."""
     threshold: float | None = None
+    """Lowest P(entailment) that passes, with one or two logits."""
     hypothesis_first: bool = False
+    """Whether the model was trained with the hypothesis as the first text."""
     one_text: bool = False
+    """Whether it was trained on one text, both with a blank between them (:data:`FACTSPOTTER`); the second of its two
+    labels means supported, unless ``supported`` names it."""
 
 
-NO_ANSWERS = Answers()
-FACTSPOTTER = Answers(scheme=BINARY, hypothesis_first=True, one_text=True)
-"""The classifier of FactSpotter: a triple and a text as one text, class 1 where the text says the triple."""
+AS_STATED = Task()
+FACTSPOTTER = Task(scheme=BINARY, hypothesis_first=True, one_text=True)
+"""FactSpotter's classifier: a triple and a text as one text; class 1 means that the text says the triple."""
 
 
 def choose_scheme(
-    config: Mapping[str, Any], answers: Answers, where: str, log: Callable[[str], None], logits: int | None = None
+    config: Mapping[str, Any], task: Task, where: str, log: Callable[[str], None], logits: int | None = None
 ) -> Scheme:
     """The scheme by which the logits of a checkpoint are read.
 
     Args:
-        logits: of a pair, by the weights; what counts where the config names no labels, as old ones do not.
+        task: the user's statements.
+        logits: number of logits of a pair, by the weights; used if the config names no labels.
 
     Raises:
-        UsageError: ``answers`` contradict each other or the number of logits.
-        CheckpointError: neither ``answers`` nor ``id2label`` say what the logits mean.
+        UsageError: the fields of ``task`` contradict each other or the number of logits.
+        CheckpointError: neither ``task`` nor ``id2label`` gives the meaning of the logits.
     """
-    own = _names(config.get("id2label"))
-    columns = len(own) if own is not None else config.get("num_labels", logits or 2)
-    kind = answers.scheme
+    names = _names(config.get("id2label"))
+    columns = len(names) if names is not None else config.get("num_labels", logits or 2)
+    kind = task.scheme
     if kind is not None and kind not in WIDTHS:
         raise UsageError(f"--scheme is {kind!r}; choose from {', '.join(WIDTHS)}")
     if kind is None:
@@ -68,32 +69,32 @@ def choose_scheme(
     if columns != width:
         raise UsageError(f"--scheme {kind} needs {width} logits, and {where} has {columns}; remove it or change it")
     if kind == NLI:
-        if answers.supported is not None or answers.threshold is not None:
+        if task.supported is not None or task.threshold is not None:
             raise UsageError("--supported and --threshold are for models with one or two logits; remove them")
-        return Scheme(NLI, _label_order(own, config.get("id2label"), answers.labels, where, log))
-    threshold = THRESHOLD if answers.threshold is None else float(answers.threshold)
+        return Scheme(NLI, _label_order(names, config.get("id2label"), task.labels, where, log))
+    threshold = THRESHOLD if task.threshold is None else float(task.threshold)
     if not 0 < threshold < 1:
-        raise UsageError(f"--threshold is {answers.threshold!r}; give a probability between 0 and 1")
-    labels = tuple(answers.labels) if answers.labels is not None else own or tuple(f"label_{i}" for i in range(width))
+        raise UsageError(f"--threshold is {task.threshold!r}; give a probability between 0 and 1")
+    labels = tuple(task.labels) if task.labels is not None else names or tuple(f"label_{i}" for i in range(width))
     labels = tuple(label.strip().lower() for label in labels)
     if len(labels) != width or len(set(labels)) != width:
         raise UsageError(f"--labels is {','.join(labels)!r}; the model has {width} logits")
     if kind == SCORE:
-        if answers.supported is not None:
+        if task.supported is not None:
             raise UsageError("--supported names one of two labels, and this model has one logit; remove it")
         return Scheme(SCORE, labels, None, threshold)
-    given = labels[1] if answers.one_text and answers.supported is None else answers.supported
-    return Scheme(BINARY, labels, _supported(labels, given, where), threshold)
+    supported = labels[1] if task.one_text and task.supported is None else task.supported
+    return Scheme(BINARY, labels, _supported(labels, supported, where), threshold)
 
 
-def _supported(labels: tuple[str, ...], given: str | None, where: str) -> str:
-    if given is not None:
-        if given.strip().lower() not in labels:
-            raise UsageError(f"--supported is {given!r}; the labels are {', '.join(labels)}")
-        return given.strip().lower()
-    for one, other in (labels, labels[::-1]):
-        if one in _SUPPORTED and re.fullmatch(rf"(not|non)[ _-]?{one}", other):
-            return one
+def _supported(labels: tuple[str, ...], supported: str | None, where: str) -> str:
+    if supported is not None:
+        if supported.strip().lower() not in labels:
+            raise UsageError(f"--supported is {supported!r}; the labels are {', '.join(labels)}")
+        return supported.strip().lower()
+    for label, opposite in (labels, labels[::-1]):
+        if label in _SUPPORTED and re.fullmatch(rf"(not|non)[ _-]?{label}", opposite):
+            return label
     raise CheckpointError(
         f"{where}: of two labels, {' and '.join(labels)}, nothing says which means that the premise supports the "
         f"hypothesis; look it up in the model card and give it, for instance --supported {labels[1].upper()}"
@@ -101,24 +102,28 @@ def _supported(labels: tuple[str, ...], given: str | None, where: str) -> str:
 
 
 def _label_order(
-    names: tuple[str, ...] | None, id2label: object, given: Sequence[str] | None, where: str, log: Callable[[str], None]
+    names: tuple[str, ...] | None,
+    id2label: object,
+    labels: Sequence[str] | None,
+    where: str,
+    log: Callable[[str], None],
 ) -> tuple[str, ...]:
-    """The three labels, in lower case, in the order of the logits' columns: those that the user gives, or ``names`` of
+    """The three labels, in lower case, in the order of the logits' columns: the user's ``labels``, or the ``names`` in
     the checkpoint's ``id2label``."""
-    own = names if names is not None and sorted(names) == sorted(LABELS) else None
-    if given is None and own is None:
+    named_order = names if names is not None and sorted(names) == sorted(LABELS) else None
+    if labels is None and named_order is None:
         raise CheckpointError(
             f"{where}: id2label is {id2label!r}, which does not name each of {_WORDS} once; look up the order in the "
             f"model card and give it, for instance --labels {','.join(LABELS)}"
         )
-    if given is None:
-        return own or ()
-    chosen = tuple(str(label).strip().lower() for label in given)
-    if sorted(chosen) != sorted(LABELS):
-        raise UsageError(f"--labels is {','.join(given)!r}; give the three words {_WORDS} in the logits' order")
-    if own is not None and own != chosen:
-        log(f"warning: --labels {','.join(chosen)} overrides the checkpoint's own order {','.join(own)}")
-    return chosen
+    if labels is None:
+        return named_order or ()
+    order = tuple(str(label).strip().lower() for label in labels)
+    if sorted(order) != sorted(LABELS):
+        raise UsageError(f"--labels is {','.join(labels)!r}; give the three words {_WORDS} in the logits' order")
+    if named_order is not None and named_order != order:
+        log(f"warning: --labels {','.join(order)} overrides the checkpoint's own order {','.join(named_order)}")
+    return order
 
 
 def _names(id2label: object) -> tuple[str, ...] | None:

@@ -2,9 +2,9 @@
 
 Every layer takes com.microsoft.PackedMultiHeadAttention on separate queries, keys and values instead of Attention with
 a mask: the device's kernel reads them as the products wrote them. None of the three has a bias, which would cost a
-kernel of its own. That of the keys adds the same number to all scores of a query, which softmax does not see; that of
-the values adds itself to every result, since the weights of a query sum to 1, so it is part of the bias after the
-output's product; that of the queries is folded into their weight (:func:`_constant`). All are exact in real arithmetic;
+kernel of its own. The keys' bias adds the same number to all scores of a query, which softmax does not see; the values'
+bias adds itself to every result, since the weights of a query sum to 1, so it is part of the bias after the output's
+product; the queries' bias is folded into their weight (:func:`_constant`). All are exact in real arithmetic;
 the last bits differ from the padded form's. All else of the graph works on rows, whether they come as (batch, sequence,
 hidden) or as (tokens, hidden). After the last attention, the first token of each pair is gathered,
 which is all that the head reads. The inputs are those of :class:`scorer.inference.batching.Packed`; nothing in the
@@ -95,27 +95,27 @@ def _embed(graph: Any, first_position: int, segments: bool) -> None:
     from onnx import numpy_helper
 
     tensors = {tensor.name: tensor for tensor in graph.initializer}
-    found: dict[str, Any] = {}
+    lookups: dict[str, Any] = {}
     for node in graph.node:
         if node.op_type == "Gather" and node.input[0] in tensors:
             for role in ("word", "position", "token_type"):
                 if f"{role}_embeddings" in node.input[0]:
-                    found[role] = node
-    if found.keys() < {"word", "position"} or (segments and "token_type" not in found):
+                    lookups[role] = node
+    if lookups.keys() < {"word", "position"} or (segments and "token_type" not in lookups):
         raise CheckpointError(
-            f"the graph looks up {sorted(found)}, expected embeddings of words and positions; its packed form is not "
+            f"the graph looks up {sorted(lookups)}, expected embeddings of words and positions; its packed form is not "
             "known: export without fp16"
         )
-    found["word"].input[1] = "input_ids"
-    table = numpy_helper.to_array(tensors[found["position"].input[0]])
+    lookups["word"].input[1] = "input_ids"
+    table = numpy_helper.to_array(tensors[lookups["position"].input[0]])
     graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(table[first_position:]), "positions"))
-    found["position"].input[:] = ["positions", "position_ids"]
+    lookups["position"].input[:] = ["positions", "position_ids"]
     if segments:
-        found["token_type"].input[1] = "token_type_ids"
-    elif "token_type" in found:
-        types = numpy_helper.to_array(tensors[found["token_type"].input[0]])
+        lookups["token_type"].input[1] = "token_type_ids"
+    elif "token_type" in lookups:
+        types = numpy_helper.to_array(tensors[lookups["token_type"].input[0]])
         graph.initializer.append(numpy_helper.from_array(types[0].copy(), "only_type"))
-        _replace(graph, found["token_type"].output[0], "only_type")
+        _replace(graph, lookups["token_type"].output[0], "only_type")
 
 
 def _attend(graph: Any) -> None:
@@ -123,22 +123,22 @@ def _attend(graph: Any) -> None:
 
     tensors = {tensor.name: tensor for tensor in graph.initializer}
     for node in [node for node in graph.node if node.op_type == "Attention"]:
-        made = _projections(graph, node, tensors)
-        sides = [one.output[0] for one in made[-3:]]
-        made.append(helper.make_node(ATTENTION, [*sides, "", _OFFSETS, _ENDS], list(node.output), node.name))
-        made[-1].domain = node.domain
-        made[-1].attribute.extend(a for a in node.attribute if a.name in ("num_heads", "scale"))
+        nodes = _projections(graph, node, tensors)
+        sides = [projection.output[0] for projection in nodes[-3:]]
+        nodes.append(helper.make_node(ATTENTION, [*sides, "", _OFFSETS, _ENDS], list(node.output), node.name))
+        nodes[-1].domain = node.domain
+        nodes[-1].attribute.extend(a for a in node.attribute if a.name in ("num_heads", "scale"))
         position = list(graph.node).index(node)
         graph.node.remove(node)
-        for one in reversed(made):
-            graph.node.insert(position, one)
+        for projection in reversed(nodes):
+            graph.node.insert(position, projection)
 
 
 def _projections(graph: Any, node: Any, tensors: dict[str, Any]) -> list[Any]:
     """Query, key and value of an attention, apart: what the kernel takes without a copy.
 
     The weights of keys and values are taken in the graph, which the runtime does once, as it loads it, so that they
-    are stored once for this form and the padded one. Those of queries are stored apart where their bias is in them.
+    are stored once for this form and the padded one. Weights of queries with their bias in them are stored apart.
     """
     from onnx import helper
 
@@ -152,23 +152,26 @@ def _projections(graph: Any, node: Any, tensors: dict[str, Any]) -> list[Any]:
     hidden = node.input[0]
     if constant is None:
         _store(graph, f"{query}_bias", bias)
-        asked = helper.make_node("Gemm", [hidden, weights[0], f"{query}_bias"], [query], query)
+        query_product = helper.make_node("Gemm", [hidden, weights[0], f"{query}_bias"], [query], query)
     else:
         folded = f"{weights[0]}_folded"
         _store(graph, folded, fold_bias(parts[0], constant.form, bias))
-        asked = helper.make_node("MatMul", [hidden, folded], [query], query)
+        query_product = helper.make_node("MatMul", [hidden, folded], [query], query)
     return [
         helper.make_node("Split", [node.input[1]], weights, f"{node.name}_weights", axis=1),
-        asked,
+        query_product,
         helper.make_node("MatMul", [hidden, weights[1]], [key], key),
         helper.make_node("MatMul", [hidden, weights[2]], [value], value),
     ]
 
 
 def fold_bias(weight: Array, form: Array, bias: Array) -> Array:
-    """A weight whose products hold a bias too, for rows on which a linear form is 1.
+    """A weight with a bias folded into its products, for rows on which a linear form is 1.
 
-    ``weight``: float64, *Shape:* (hidden, out). ``form``: *Shape:* (hidden,). ``bias``: *Shape:* (out,).
+    Args:
+        weight: float64, *Shape:* (hidden, out).
+        form: the linear form, float64, *Shape:* (hidden,).
+        bias: float64, *Shape:* (out,).
     """
     return weight + np.outer(form, bias)
 
@@ -185,11 +188,11 @@ class _Constant:
 
 
 def _constant(graph: Any, attention: Any, tensors: dict[str, Any]) -> _Constant | None:
-    """The constant of the normalisation whose outputs an attention reads; ``None`` where there is none to rely on.
+    """The constant of the normalisation before an attention; ``None`` where there is none to rely on.
 
     The outputs x of a normalisation with weight g and bias b lie on a hyperplane: sum(x / g) = sum(b / g). So a bias a
     after a product with W is a product too: W x + a = (W + a v) x with v = 1 / g / sum(b / g). Where that sum is near
-    0, a shift of b moves it away; what reads x takes the shift back.
+    0, a shift of b moves it away; the readers of x take the shift back.
     """
     hidden = attention.input[0]
     _, after = _after(graph, attention)
@@ -211,9 +214,11 @@ def _constant(graph: Any, attention: Any, tensors: dict[str, Any]) -> _Constant 
 
 
 def _set_output_bias(graph: Any, node: Any, tensors: dict[str, Any], values: Array, residual: Array) -> None:
-    """Add what the values of an attention lack to the bias of its output, and take off what its residual has too much.
+    """Correct the bias of an attention's output.
 
-    ``values``, ``residual``: float64, *Shape:* (hidden,).
+    Args:
+        values: added after the output's product: the bias that the values lack, float64, *Shape:* (hidden,).
+        residual: subtracted: the shift that the residual has too much, float64, *Shape:* (hidden,).
     """
     product, after = _after(graph, node)
     if len(after.input) < 5 or not {product.input[1], after.input[4]} <= tensors.keys():
@@ -221,9 +226,9 @@ def _set_output_bias(graph: Any, node: Any, tensors: dict[str, Any], values: Arr
             f"the product after the attention {node.name} has no weight and bias of its own; its packed form is not "
             "known: export without fp16"
         )
-    weight, own = (_values(tensors, name) for name in (product.input[1], after.input[4]))
+    weight, bias = (_values(tensors, name) for name in (product.input[1], after.input[4]))
     after.input[4] = f"{node.name}_output_bias"
-    _store(graph, after.input[4], own + values @ weight - residual)
+    _store(graph, after.input[4], bias + values @ weight - residual)
 
 
 def _values(tensors: dict[str, Any], name: str) -> Array:
@@ -269,31 +274,31 @@ def _keep_first_tokens(graph: Any) -> None:
         nodes.append(helper.make_node("Gather", [source, _FIRST], [f"{source}_first"], f"{_FIRST}_of_{i}", axis=0))
         reader.input[i] = f"{source}_first"
     position = list(graph.node).index(product)
-    for one in reversed(nodes):
-        graph.node.insert(position, one)
+    for node in reversed(nodes):
+        graph.node.insert(position, node)
     dense = head_of(graph)[0]
-    chosen = next(node for node in graph.node if dense.input[0] in node.output)
-    dense.input[0] = chosen.input[0]
+    gather = next(node for node in graph.node if dense.input[0] in node.output)
+    dense.input[0] = gather.input[0]
 
 
-def _replace(graph: Any, name: str, other: str) -> None:
+def _replace(graph: Any, name: str, replacement: str) -> None:
     for node in graph.node:
-        for i, found in enumerate(node.input):
-            if found == name:
-                node.input[i] = other
+        for i, source in enumerate(node.input):
+            if source == name:
+                node.input[i] = replacement
 
 
 def _prune(graph: Any) -> None:
     """Remove nodes and tensors that the logits do not depend on."""
-    made_by = {output: node for node in graph.node for output in node.output}
-    wanted, needed, used = ["logits"], set(), set()
-    while wanted:
-        name = wanted.pop()
+    producers = {output: node for node in graph.node for output in node.output}
+    pending, needed, used = ["logits"], set(), set()
+    while pending:
+        name = pending.pop()
         used.add(name)
-        node = made_by.get(name)
+        node = producers.get(name)
         if node is not None and node.output[0] not in needed:
             needed.add(node.output[0])
-            wanted.extend(node.input)
+            pending.extend(node.input)
     nodes = [node for node in graph.node if node.output[0] in needed]
     tensors = [tensor for tensor in graph.initializer if tensor.name in used]
     del graph.node[:], graph.initializer[:]

@@ -19,7 +19,7 @@ from scorer.inference.device import KINDS
 from scorer.inference.session import create_session, resolve_device
 from scorer.system.processors import thread_count
 
-from .probes import CONTRADICTORY, ENTAILED, NEUTRAL, Pair, Probe
+from .probes import CONTRADICTORY, ENTAILED, NEUTRAL, LabelledPair, Probe
 from .tokenization import PairTokenizer
 
 MINIMUM_AGREEMENT = 0.99
@@ -34,7 +34,7 @@ _KINDS = (CONTRADICTORY, NEUTRAL, ENTAILED)
 
 Logits = npt.NDArray[np.float32]
 Call = tuple[slice, dict[str, npt.NDArray[Any]]]
-"""Which probes a call computes, and the inputs of the model by name."""
+"""The probes of a call, and the inputs of the model by name."""
 
 
 def checkpoint_logits(model: Any, tokenizer: PairTokenizer, probes: Sequence[Probe]) -> Logits:
@@ -57,16 +57,16 @@ def checkpoint_logits(model: Any, tokenizer: PairTokenizer, probes: Sequence[Pro
     return logits
 
 
-def check_reading(found: Logits, expected: Logits) -> None:
-    """Check that the model that is exported is the one that transformers makes of the checkpoint.
+def check_reading(logits: Logits, expected: Logits) -> None:
+    """Check that the exported model is the one that transformers makes of the checkpoint.
 
     Both are computed in PyTorch, fp32, by the same operators: they differ by less than a thousandth of the largest
     logit.
 
     Raises:
-        CheckpointError: it is another one.
+        CheckpointError: the logits differ by more.
     """
-    largest = float(np.abs(found.astype(np.float64) - expected).max(initial=0.0))
+    largest = float(np.abs(logits.astype(np.float64) - expected).max(initial=0.0))
     if not largest <= _READING_TOLERANCE * max(1.0, float(np.abs(expected).max(initial=0.0))):
         raise CheckpointError(
             f"transformers itself gives other logits for this checkpoint (they differ by up to {largest:.3g}): its "
@@ -101,22 +101,22 @@ def measure_variant(
     if session is None:
         return None
     calls = batches(tokenizer, probes)
-    found = _run(session, path, end_to_end(calls) if packed else calls, expected.shape)
-    return {"provider": KINDS[kind].provider} | compare(expected, found, scheme)
+    logits = _run(session, path, end_to_end(calls) if packed else calls, expected.shape)
+    return {"provider": KINDS[kind].provider} | compare(expected, logits, scheme)
 
 
-def compare(expected: Logits, found: Logits, scheme: Scheme) -> dict[str, Any]:
-    """Figures of ``found`` against ``expected``, both float32, *Shape:* (probes, labels).
+def compare(expected: Logits, logits: Logits, scheme: Scheme) -> dict[str, Any]:
+    """Figures of a variant's ``logits`` against ``expected``, the checkpoint's; float32, *Shape:* (probes, labels).
 
     ``bound`` is the largest |Δlogit|: two logits can move against each other by twice that, so a label is safe where
     the top two are further apart; ``within_margin`` is the share of probes where they are not. Figures are rounded
     up to three digits. A difference that is not a number counts as 1e30.
     """
-    difference = np.nan_to_num(np.abs(found.astype(np.float64) - expected), nan=_INFINITY, posinf=_INFINITY)
+    difference = np.nan_to_num(np.abs(logits.astype(np.float64) - expected), nan=_INFINITY, posinf=_INFINITY)
     present = slice(0, 3) if scheme.kind == NLI else slice(2, 3)
-    found_and_expected = [scheme.probabilities(logits)[:, present].astype(np.float64) for logits in (found, expected)]
-    moved = np.nan_to_num(np.abs(found_and_expected[0] - found_and_expected[1]), nan=1.0)
-    agreement = scheme.decisions(found) == scheme.decisions(expected)
+    probabilities = [scheme.probabilities(values)[:, present].astype(np.float64) for values in (logits, expected)]
+    moved = np.nan_to_num(np.abs(probabilities[0] - probabilities[1]), nan=1.0)
+    agreement = scheme.decisions(logits) == scheme.decisions(expected)
     bound = _up(float(difference.max(initial=0.0)))
     close = scheme.margins(expected) <= 2 * bound
     return {
@@ -131,7 +131,7 @@ def compare(expected: Logits, found: Logits, scheme: Scheme) -> dict[str, Any]:
 
 
 def accept(precision: str, parity: Mapping[str, Any] | None) -> str | None:
-    """``None`` for a variant that may be shipped, else why not, in one line."""
+    """The reason why a variant may not be shipped, in one line; ``None`` if it may."""
     if parity is None or parity["label_agreement"] >= MINIMUM_AGREEMENT:
         return None
     return (
@@ -142,27 +142,27 @@ def accept(precision: str, parity: Mapping[str, Any] | None) -> str | None:
 
 
 def mean_probabilities(
-    model: Any, tokenizer: PairTokenizer, scheme: Scheme, pairs: Sequence[Pair]
+    model: Any, tokenizer: PairTokenizer, scheme: Scheme, pairs: Sequence[LabelledPair]
 ) -> npt.NDArray[np.float64]:
     """Mean probability of each label on the pairs of each kind, by the checkpoint in PyTorch.
 
     float64, *Shape:* (kinds, labels): contradictory, neutral, entailed by contradiction, neutral, entailment; NaN where
     the scheme has no such label.
     """
-    measured = [(Probe(p, h, tokenizer.length(p, h)), meant) for p, h, meant in pairs]
-    measured.sort(key=lambda one: one[0].tokens)
+    measured = [(Probe(p, h, tokenizer.length(p, h)), label) for p, h, label in pairs]
+    measured.sort(key=lambda item: item[0].tokens)
     logits = checkpoint_logits(model, tokenizer, [probe for probe, _ in measured])
-    probabilities, kinds = scheme.probabilities(logits).astype(np.float64), [meant for _, meant in measured]
-    return np.stack([probabilities[[kind == one for one in kinds]].mean(axis=0) for kind in _KINDS])
+    probabilities, labels = scheme.probabilities(logits).astype(np.float64), [label for _, label in measured]
+    return np.stack([probabilities[[label == kind for label in labels]].mean(axis=0) for kind in _KINDS])
 
 
 def contradicts_labels(means: npt.NDArray[np.float64], scheme: Scheme) -> str | None:
     """Reason why the labels cannot be right, in one line; ``None`` if nothing speaks against them.
 
-    A checkpoint whose card or config names its labels in the wrong order gives a bundle that looks sound and is
-    worthless. So each class is compared with itself: its mean probability must be higher on pairs of its own kind than
-    on those of any other. A bias of the model towards one class does not matter then, and no order of the labels but
-    the right one passes.
+    A checkpoint with labels in the wrong order in its card or config gives a bundle that looks sound and is worthless.
+    So each class is compared with itself: its mean probability must be higher on pairs of its own kind than on pairs of
+    any other. A bias of the model towards one class does not matter then, and only the right order of the labels
+    passes.
 
     Args:
         means: of :func:`mean_probabilities`; float64, *Shape:* (kinds, labels).
@@ -171,11 +171,11 @@ def contradicts_labels(means: npt.NDArray[np.float64], scheme: Scheme) -> str | 
     for column in columns:
         highest = int(means[:, column].argmax())
         if highest != column:
-            by_kind = zip(_KINDS, means[:, column].tolist(), strict=True)
-            found = ", ".join(f"{kind} {mean:.3f}" for kind, mean in by_kind)
+            figures = zip(_KINDS, means[:, column].tolist(), strict=True)
+            by_kind = ", ".join(f"{kind} {mean:.3f}" for kind, mean in figures)
             return (
-                f"on plain pairs the mean P({LABELS[column]}) is highest for the kind {_KINDS[highest]} ({found}): the "
-                f"labels {', '.join(scheme.labels)} are in the wrong order, or the model was not trained for such "
+                f"on plain pairs the mean P({LABELS[column]}) is highest for the kind {_KINDS[highest]} ({by_kind}): "
+                f"the labels {', '.join(scheme.labels)} are in the wrong order, or the model was not trained for such "
                 "pairs; look the order up and give it with --labels or --supported"
             )
     return None
@@ -184,8 +184,8 @@ def contradicts_labels(means: npt.NDArray[np.float64], scheme: Scheme) -> str | 
 def measure_contradiction(
     model: Any, tokenizer: PairTokenizer, scheme: Scheme, max_length: int
 ) -> Contradiction | None:
-    """From which P(contradiction) on an omitted fact is said wrongly, by the checkpoint in PyTorch on the pairs of the
-    challenge set that fit; ``None`` where nothing tells wrong values from facts left out."""
+    """The P(contradiction) from which on an omitted fact counts as said wrongly, by the checkpoint in PyTorch on the
+    pairs of the challenge set that fit; ``None`` if no threshold tells wrong values from facts left out."""
     pairs, wrong = contradiction_pairs()
     lengths = np.array([tokenizer.length(*pair) for pair in pairs])
     order = np.argsort(lengths, kind="stable")
@@ -197,9 +197,8 @@ def measure_contradiction(
 
 
 def batches(tokenizer: PairTokenizer, probes: Sequence[Probe]) -> Iterator[Call]:
-    """Rows of ``probes`` (sorted by length) with what the model is fed, int64, *Shape:* (batch, sequence), right
-    padded.
-    """
+    """Batches of ``probes`` (sorted by length) with the inputs of the model, int64, *Shape:* (batch, sequence), right
+    padded."""
     start = 0
     while start < len(probes):
         end = start + 1
@@ -208,14 +207,14 @@ def batches(tokenizer: PairTokenizer, probes: Sequence[Probe]) -> Iterator[Call]
         lists = [tokenizer.encode(p.premise, p.hypothesis) for p in probes[start:end]]
         ids = np.full((end - start, max(map(len, lists))), tokenizer.layout.pad_id, np.int64)
         mask = np.zeros_like(ids)
-        for row, one in enumerate(lists):
-            ids[row, : len(one)], mask[row, : len(one)] = one, 1
+        for row, token_ids in enumerate(lists):
+            ids[row, : len(token_ids)], mask[row, : len(token_ids)] = token_ids, 1
         feed = {"input_ids": ids, "attention_mask": mask}
         if tokenizer.layout.segments:
             segments = feed["token_type_ids"] = np.zeros_like(ids)
             for row, probe in enumerate(probes[start:end]):
-                own = tokenizer.segment_ids(probe.premise, probe.hypothesis)
-                segments[row, : len(own)] = own
+                segment_ids = tokenizer.segment_ids(probe.premise, probe.hypothesis)
+                segments[row, : len(segment_ids)] = segment_ids
         yield slice(start, end), feed
         start = end
 

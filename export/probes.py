@@ -3,9 +3,11 @@
 They span the lengths from the shortest pair to the longest, most of them short, because a large model on a CPU reads
 about a hundred tokens a second: 512 pairs, some 10,000 tokens.
 
-``probes.parquet`` has the sentences, written for this project, by kind: ``pool``, of which probes are chosen by their
-length, entailed, neutral and contradictory pairs equally often; ``long``, premises that are joined to a pair of an
-exact length; ``plain`` and ``fact``, pairs with obvious answers, of texts and of a text with a triple.
+``probes.parquet`` has the sentences, written for this project, by kind:
+
+- ``pool``: pairs from which probes are chosen by their length, equally many entailed, neutral and contradictory ones
+- ``long``: premises that are joined to a pair of an exact length
+- ``plain``, ``fact``: pairs with obvious labels, of texts and of a text with a triple
 """
 
 from __future__ import annotations
@@ -26,21 +28,21 @@ _LONG = 8
 """Probes longer than 40 tokens, in addition to the longest."""
 
 
-class Pair(NamedTuple):
-    """A premise, a hypothesis, and how they were meant."""
+class LabelledPair(NamedTuple):
+    """A premise and a hypothesis with the label that they were written for."""
 
     premise: str
     hypothesis: str
-    meant: str
+    label: str
 
 
 @cache
-def pairs_of(kind: str) -> tuple[Pair, ...]:
+def pairs_of(kind: str) -> tuple[LabelledPair, ...]:
     """The pairs of a kind in ``probes.parquet``, in their order."""
     import pyarrow.parquet as pq
 
     rows = pq.read_table(FILE, filters=[("kind", "=", kind)]).to_pylist()
-    return tuple(Pair(row["premise"], row["hypothesis"], row["meant"]) for row in rows)
+    return tuple(LabelledPair(row["premise"], row["hypothesis"], row["meant"]) for row in rows)
 
 
 class Probe(NamedTuple):
@@ -58,16 +60,16 @@ def built_in_probes(tokenizer: PairTokenizer, max_length: int) -> list[Probe]:
     """
     pool = _by_length(tokenizer, pairs_of("pool"), max_length)
     shortest = tokenizer.length("", "A")
-    chosen = [Probe("", "A", shortest), _exactly(tokenizer, max_length)]
-    for target in _targets(min(pool), max_length, COUNT - len(chosen)):
+    probes = [Probe("", "A", shortest), _exactly(tokenizer, max_length)]
+    for target in _targets(min(pool), max_length, COUNT - len(probes)):
         length = min(pool, key=lambda n: (abs(n - target), n))
-        chosen.append(pool[length].popleft())
+        probes.append(pool[length].popleft())
         if not pool[length]:
             del pool[length]
     if tokenizer.layout.one_text:  # such a model was trained on a text with a triple
         facts = {Probe(p, h, tokenizer.length(p, h)) for p, h, _ in pairs_of("fact")}
-        chosen = [*facts.union(chosen)]
-    return sorted(chosen, key=lambda probe: (probe.tokens, probe.premise, probe.hypothesis))
+        probes = [*facts.union(probes)]
+    return sorted(probes, key=lambda probe: (probe.tokens, probe.premise, probe.hypothesis))
 
 
 def _targets(shortest: int, max_length: int, count: int) -> list[int]:
@@ -82,7 +84,7 @@ def _targets(shortest: int, max_length: int, count: int) -> list[int]:
     return low + high + long
 
 
-def _by_length(tokenizer: PairTokenizer, pairs: Iterable[Pair], max_length: int) -> dict[int, deque[Probe]]:
+def _by_length(tokenizer: PairTokenizer, pairs: Iterable[LabelledPair], max_length: int) -> dict[int, deque[Probe]]:
     pool: dict[int, deque[Probe]] = defaultdict(deque)
     for premise, hypothesis, _ in pairs:
         tokens = tokenizer.length(premise, hypothesis)

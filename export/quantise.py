@@ -28,22 +28,26 @@ _GELUS = ("BiasGelu", "Gelu", "FastGelu")
 
 
 class _Rows(NamedTuple):
-    """Activations as integers. ``integers``, ``zero``: names of uint8, *Shape:* (rows, inner) and (). ``steps``: name
-    of float32, *Shape:* (rows, 1). ``shape``: name of the activations' shape without its last length. ``divided``: by
-    what channels were divided, *Shape:* (inner,), 1 where they were not. ``shift``: added before."""
+    """Activations as integers."""
 
     integers: str
+    """Name of the integers, uint8, *Shape:* (rows, inner)."""
     zero: str
+    """Name of the zero point, uint8, *Shape:* ()."""
     steps: str
+    """Name of the size of a step of each row, float32, *Shape:* (rows, 1)."""
     shape: str
+    """Name of the activations' shape without its last length."""
     divided: Floats
+    """Divisor of each channel, *Shape:* (inner,), 1 for a channel that was not divided."""
     shift: float
+    """Number that was added before."""
 
 
 def quantise(model: Any) -> int:
     """Quantise every MatMul of an ONNX model that has constant weights, in place; return how many.
 
-    The product inside a fused Attention stays fp32: its errors decide what attends to what. Of 512 probes of the
+    The product inside a fused Attention stays fp32: its errors change the attention weights. Of 512 probes of the
     embedded model 11 lose their label with it in 8 bits, and 5 without. The head stays fp32, too, as its products are
     Gemm, and so do embeddings, which are looked up.
     """
@@ -64,7 +68,7 @@ def column_scales(weight: Floats) -> Floats:
 
 
 class _Quantised:
-    """A graph on its way to 8 bits. ``products``: how many were quantised."""
+    """A graph on its way to 8 bits; ``products`` counts the quantised products."""
 
     def __init__(self, graph: Any) -> None:
         from onnx import numpy_helper
@@ -72,8 +76,10 @@ class _Quantised:
         self._tensors = {tensor.name: tensor for tensor in graph.initializer}
         for node in graph.node:
             if node.op_type == "Constant":  # torch writes a layer norm without bias with zeros in such a node
-                self._tensors.update((node.output[0], given.t) for given in node.attribute if given.name == "value")
-        self._made_by = {output: node for node in graph.node for output in node.output}
+                self._tensors.update(
+                    (node.output[0], attribute.t) for attribute in node.attribute if attribute.name == "value"
+                )
+        self._producers = {output: node for node in graph.node for output in node.output}
         self._constants: dict[str, Any] = {}
         self._rows: dict[str, _Rows] = {}
         self._nodes: list[Any] = []
@@ -87,9 +93,9 @@ class _Quantised:
         del graph.node[:]
         graph.node.extend(self._nodes)
         used = {name for node in graph.node for name in node.input}
-        kept = [tensor for tensor in (*graph.initializer, *self._constants.values()) if tensor.name in used]
+        initializers = [tensor for tensor in (*graph.initializer, *self._constants.values()) if tensor.name in used]
         del graph.initializer[:]
-        graph.initializer.extend(kept)
+        graph.initializer.extend(initializers)
 
     def _product(self, node: Any, weight: Floats) -> None:
         """The nodes of one product; ``weight``: *Shape:* (inner, columns)."""
@@ -122,9 +128,9 @@ class _Quantised:
         """The nodes that make integers of activations, *Shape:* (..., inner)."""
         from onnx import helper, numpy_helper
 
-        maker = self._maker(source)
-        shift = SHIFT if maker is not None and maker.op_type in _GELUS else 0.0
-        divided = self._outliers(maker, inner)
+        producer = self._producer(source)
+        shift = SHIFT if producer is not None and producer.op_type in _GELUS else 0.0
+        divided = self._outliers(producer, inner)
         zero = np.array([0 if shift else 128], np.uint8)
         rows = f"{source}_rows"
         self._add("Reshape", [source, self._constant(f"rows_{inner}", np.array([-1, inner]))], rows)
@@ -152,20 +158,20 @@ class _Quantised:
         middle = self._constant(f"zero_{zero[0]}", zero[0])
         return _Rows(f"{rows}_int8", middle, f"{rows}_steps", f"{source}_outer", divided, shift)
 
-    def _maker(self, name: str) -> Any:
+    def _producer(self, name: str) -> Any:
         """The node that computes a value, before the first token was taken of it."""
-        node = self._made_by.get(name)
+        node = self._producers.get(name)
         while node is not None and node.op_type == "Slice":
-            node = self._made_by.get(node.input[0])
+            node = self._producers.get(node.input[0])
         return node
 
-    def _outliers(self, maker: Any, inner: int) -> Floats:
+    def _outliers(self, producer: Any, inner: int) -> Floats:
         """Factor by which channels may exceed the median: normalised values are seldom beyond 3. *Shape:* (inner,)."""
         from onnx import numpy_helper
 
-        if maker is None or maker.op_type != "LayerNormalization":
+        if producer is None or producer.op_type != "LayerNormalization":
             return np.ones(inner, np.float32)
-        parts = [np.abs(numpy_helper.to_array(self._tensors[name])) for name in maker.input[1:3] if name]
+        parts = [np.abs(numpy_helper.to_array(self._tensors[name])) for name in producer.input[1:3] if name]
         size = 3 * parts[0] + (parts[1] if len(parts) > 1 else 0)
         return np.maximum(size / max(float(np.median(size)), 1e-12), 1).astype(np.float32)
 

@@ -20,11 +20,11 @@ def head_of(graph: Any) -> list[Any]:
     Raises:
         CheckpointError: the graph ends in something else.
     """
-    made_by = {output: node for node in graph.node for output in node.output}
+    producers = {output: node for node in graph.node for output in node.output}
     nodes: list[Any] = []
     name = "logits"
-    while len(nodes) < len(_HEADS[0]) and name in made_by:
-        nodes.insert(0, made_by[name])
+    while len(nodes) < len(_HEADS[0]) and name in producers:
+        nodes.insert(0, producers[name])
         name = nodes[0].input[0]
     if tuple(node.op_type for node in nodes) not in _HEADS:
         expected = " or ".join(" → ".join(head) for head in _HEADS)
@@ -33,11 +33,11 @@ def head_of(graph: Any) -> list[Any]:
 
 
 def keep_first_token(model: Any) -> None:
-    """Compute the last layer for the first token alone, which is all that the head reads.
+    """Compute the last layer for the first token alone; the head reads no other.
 
-    Keys and values are still those of every token; the query, the output projection and the feed-forward block shrink
-    to one row, 10 of the layer's 12 matrix products by size. The fused Attention cannot do that (it has as many queries
-    as keys), so the layer takes MultiHeadAttention with the same 1-D mask.
+    Keys and values are still computed for every token; the query, the output projection and the feed-forward block
+    shrink to one row, 10 of the layer's 12 matrix products by size. The fused Attention cannot do that (it has as many
+    queries as keys), so the layer takes MultiHeadAttention with the same 1-D mask.
 
     Raises:
         CheckpointError: the head does not read the first token, or the last layer is not as the fusion makes it.
@@ -56,13 +56,13 @@ def keep_first_token(model: Any) -> None:
             f"the input of the last attention is also read by {[node.op_type for node in readers]}, expected one "
             "SkipLayerNormalization; the export does not know this graph"
         )
-    one = f"{hidden}_{_FIRST_TOKEN}"
+    first = f"{hidden}_{_FIRST_TOKEN}"
     for i, name in enumerate(readers[0].input):
         if name == hidden:
-            readers[0].input[i] = one
+            readers[0].input[i] = first
     for bound, value in (("start", 0), ("end", 1), ("axis", 1)):
         graph.initializer.append(numpy_helper.from_array(np.array([value], np.int64), f"{_FIRST_TOKEN}_{bound}"))
-    nodes = [helper.make_node("Slice", [hidden, *(f"{_FIRST_TOKEN}_{b}" for b in ("start", "end", "axis"))], [one])]
+    nodes = [helper.make_node("Slice", [hidden, *(f"{_FIRST_TOKEN}_{b}" for b in ("start", "end", "axis"))], [first])]
     weights, biases = numpy_helper.to_array(tensors[weight]), numpy_helper.to_array(tensors[bias])
     size = weights.shape[0]
     projected = []
@@ -70,7 +70,7 @@ def keep_first_token(model: Any) -> None:
         part = slice(i * size, (i + 1) * size)
         graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(weights[:, part]), f"{weight}_{role}"))
         graph.initializer.append(numpy_helper.from_array(biases[part].copy(), f"{bias}_{role}"))
-        source = one if role == "query" else hidden
+        source = first if role == "query" else hidden
         product, result = f"{last.name}_{role}_product", f"{last.name}_{role}"
         nodes.append(helper.make_node("MatMul", [source, f"{weight}_{role}"], [product], name=f"{last.name}_{role}"))
         nodes.append(helper.make_node("Add", [product, f"{bias}_{role}"], [result], name=f"{last.name}_{role}_bias"))
@@ -142,11 +142,11 @@ def require_first_token(graph: Any) -> None:
     if gather is not None and gather.op_type == "Gather":
         name = gather.input[1]
         constant = next((node for node in graph.node if name in node.output and node.op_type == "Constant"), None)
-        held = tensors.get(name) or (constant.attribute[0].t if constant is not None else None)
-        index = numpy_helper.to_array(held).tolist() if held is not None else None
+        tensor = tensors.get(name) or (constant.attribute[0].t if constant is not None else None)
+        index = numpy_helper.to_array(tensor).tolist() if tensor is not None else None
     if axis != 1 or index != 0:
-        found = "nothing" if gather is None else f"{gather.op_type} of index {index} along axis {axis}"
+        source_of_head = "nothing" if gather is None else f"{gather.op_type} of index {index} along axis {axis}"
         raise CheckpointError(
-            f"the classification head reads {found}, expected Gather of index 0 along axis 1, the first token; "
-            "the export does not know this graph"
+            f"the classification head reads {source_of_head}, expected Gather of index 0 along axis 1, the first "
+            "token; the export does not know this graph"
         )

@@ -37,14 +37,13 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 @dataclass(frozen=True)
 class Source:
-    """Files of a checkpoint, checked to be plain files inside ``folder``.
-
-    ``name``: hub id, or the folder's last name. ``revision``: the hub commit, where known.
-    """
+    """Files of a checkpoint, checked to be plain files inside ``folder``."""
 
     folder: Path
     name: str
+    """Hub id, or the folder's last name."""
     revision: str | None
+    """The hub commit, if known."""
     config: dict[str, Any]
     weights: tuple[Path, ...]
     tokenizer: tuple[Path, ...]
@@ -64,13 +63,13 @@ class Source:
             return ()
         try:
             text = _inside(self.folder, _CARD, "").read_text(encoding="utf-8")
-            named = ModelCard(text, ignore_metadata_errors=True).data.to_dict().get("language")
+            languages = ModelCard(text, ignore_metadata_errors=True).data.to_dict().get("language")
         except Exception:  # of every kind: a card is no part of the model
             return ()
-        codes = [named] if isinstance(named, str) else named if isinstance(named, list) else []
+        codes = [languages] if isinstance(languages, str) else languages if isinstance(languages, list) else []
         is_open = any(not isinstance(code, str) or code.startswith("multi") for code in codes)
-        known = dict.fromkeys(code for code in codes if isinstance(code, str) and re.fullmatch("[a-z]{2}", code))
-        return () if is_open or len(known) < len(codes) else tuple(known)
+        distinct = dict.fromkeys(code for code in codes if isinstance(code, str) and re.fullmatch("[a-z]{2}", code))
+        return () if is_open or len(distinct) < len(codes) else tuple(distinct)
 
 
 def find_source(checkpoint: str, revision: str | None, log: Callable[[str], None]) -> Source:
@@ -185,15 +184,15 @@ def _cached_name(folder: Path) -> tuple[str, str | None]:
 
 def _cached_snapshot(repository: Path, revision: str | None) -> Path:
     """The snapshot of a repository in the hub's cache: of a revision, of its main branch, or the only one."""
-    wanted = revision or "main"
-    reference = repository / "refs" / wanted
+    name = revision or "main"
+    reference = repository / "refs" / name
     commits = sorted(path.name for path in (repository / "snapshots").iterdir() if path.is_dir())
-    commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else wanted
+    commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else name
     if commit not in commits and revision is None and len(commits) == 1:
         commit = commits[0]
     if commit not in commits:
         raise CheckpointError(
-            f"{repository} has no snapshot of {wanted}, only {', '.join(commits) or 'none'}; pass one as --revision, "
+            f"{repository} has no snapshot of {name}, only {', '.join(commits) or 'none'}; pass one as --revision, "
             "or download the checkpoint again"
         )
     return repository / "snapshots" / commit

@@ -23,9 +23,14 @@ _EXAMPLES = (
 class PairTokenizer:
     """A tokenizer with the layout of its pairs.
 
-    ``text``: the content of tokenizer.json, with truncation and padding off. ``kinds``: of tokenizers that the family
-    has. ``segments``: whether its model is fed segment ids. ``hypothesis_first``: whether pairs begin with the
-    hypothesis. ``one_text``: whether a pair is one text with a blank between its halves, and no segment ids.
+    Args:
+        text: the content of tokenizer.json; truncation and padding are turned off.
+        pad_token: the padding token.
+        where: the file, for messages.
+        kinds: kinds of tokenizers that the family has.
+        segments: whether its model reads segment ids.
+        hypothesis_first: whether pairs begin with the hypothesis.
+        one_text: whether a pair is one text with a blank between its halves, and no segment ids.
 
     Raises:
         CheckpointError: not a tokenizer, or its pairs are not prefix + premise + separator + hypothesis + suffix.
@@ -74,8 +79,8 @@ class PairTokenizer:
     def encode(self, premise: str, hypothesis: str) -> list[int]:
         """Ids of a pair, by the tokenizer's own pair encoding."""
         first, second = self._ordered(premise, hypothesis)
-        given = (f"{first} {second}",) if self._one_text else (first, second)
-        return list(self._tokenizer.encode(*given).ids)
+        texts = (f"{first} {second}",) if self._one_text else (first, second)
+        return list(self._tokenizer.encode(*texts).ids)
 
     def segment_ids(self, premise: str, hypothesis: str) -> list[int]:
         """Segment ids of a pair, by the layout."""
@@ -94,7 +99,9 @@ class PairTokenizer:
     @property
     def _examples(self) -> tuple[str, ...]:
         """In one text, blanks at the ends of its halves would run together; no protocol has them there."""
-        return tuple(one for one in _EXAMPLES if one == one.strip() != "") if self._one_text else _EXAMPLES
+        return (
+            tuple(example for example in _EXAMPLES if example == example.strip() != "") if self._one_text else _EXAMPLES
+        )
 
     def check_pair_encoding(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Check that joining the two texts' ids in the layout is the tokenizer's own pair encoding.
@@ -106,10 +113,10 @@ class PairTokenizer:
         for premise, hypothesis in pairs:
             first, second = self._halves(premise, hypothesis)
             joined = [*layout.prefix, *first, *layout.separator, *second, *layout.suffix]
-            own = self.encode(premise, hypothesis)
-            if joined != own:
+            encoded = self.encode(premise, hypothesis)
+            if joined != encoded:
                 raise CheckpointError(
-                    f"{self._where}: the pair ({premise!r}, {hypothesis!r}) is {own}, but joined from its texts "
+                    f"{self._where}: the pair ({premise!r}, {hypothesis!r}) is {encoded}, but joined from its texts "
                     f"{joined}; a tokenizer whose pairs cannot be joined from parts is not supported"
                 )
 
@@ -166,18 +173,22 @@ class PairTokenizer:
                 f"{self._where}: the pair ('first', 'second') is {encoding.tokens}, without special tokens before or "
                 "between the texts, which a classifier of pairs needs; take the tokenizer of this very checkpoint"
             )
-        own = encoding.type_ids
+        segment_ids = encoding.type_ids
         begin = len(prefix) + encoding.sequence_ids.count(0) + len(separator)
-        if self._segments and own != [0] * begin + [1] * (len(own) - begin):
+        if self._segments and segment_ids != [0] * begin + [1] * (len(segment_ids) - begin):
             raise CheckpointError(
-                f"{self._where}: the segment ids of the pair ('first', 'second') are {own}, expected 0 to the end of "
-                "the separator and 1 from there; take the tokenizer of this very checkpoint"
+                f"{self._where}: the segment ids of the pair ('first', 'second') are {segment_ids}, expected 0 to the "
+                "end of the separator and 1 from there; take the tokenizer of this very checkpoint"
             )
         return PairLayout(prefix, separator, suffix, pad_id, self._segments, self._hypothesis_first)
 
 
 def read_tokenizer(
-    source: Source, family: Family, known: Mapping[str, Any], hypothesis_first: bool = False, one_text: bool = False
+    source: Source,
+    family: Family,
+    model_config: Mapping[str, Any],
+    hypothesis_first: bool = False,
+    one_text: bool = False,
 ) -> tuple[PairTokenizer, object]:
     """The tokenizer of a checkpoint, and its ``model_max_length`` as it stands (or ``None``).
 
@@ -186,7 +197,7 @@ def read_tokenizer(
     which also heeds ``tokenizer_config.json``.
 
     Raises:
-        CheckpointError: no fast tokenizer, a damaged one, or one whose files disagree.
+        CheckpointError: no fast tokenizer, a damaged one, or files of one that disagree.
     """
     names = {path.name for path in source.tokenizer}
     where = str(
@@ -210,7 +221,13 @@ def read_tokenizer(
     else:
         text = backend.to_str()
     tokenizer = PairTokenizer(
-        text, str(reference.pad_token), where, family.tokenizers, family.segments(known), hypothesis_first, one_text
+        text,
+        str(reference.pad_token),
+        where,
+        family.tokenizers,
+        family.segments(model_config),
+        hypothesis_first,
+        one_text,
     )
     backend.no_truncation()
     backend.no_padding()

@@ -20,7 +20,7 @@ def require() -> None:
     """Check that every library of the exporter is installed, without importing the heavy ones.
 
     Raises:
-        MissingDependencyError: names what is missing and the extras that bring it.
+        MissingDependencyError: names the missing libraries and the extras that install them.
     """
     missing = [module for module in _MODULES if not _installed(module)]
     if missing:
@@ -33,18 +33,18 @@ def require() -> None:
 
 def versions() -> dict[str, str]:
     """Version of every package that a bundle's bytes depend on; packages that are not installed are left out."""
-    found = {}
+    installed = {}
     for name in ("d2t-scorer", *_PACKAGES, "onnxruntime", "onnxruntime-gpu"):
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            installed[name] = metadata.version(name)
+    return installed
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Keep the libraries' warnings, log lines and progress bars off stderr; all settings are put back after it.
 
-    What matters of them is checked by this package and said in one line, so that stderr holds only our own progress.
+    This package checks the conditions that they warn of, so that stderr holds only our own progress.
     """
     previous = logging.root.manager.disable
     # Read by the libraries when they are first imported, which happens inside this block.

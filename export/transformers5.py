@@ -36,8 +36,8 @@ def modernbert(config: Mapping[str, Any], where: str) -> dict[str, Any]:
             _put(spelled, _BASES[kind], rope["rope_theta"], "rope_parameters", where)
     if config.get("layer_types") is not None:
         period = _period(config["layer_types"], config.get("num_hidden_layers"), where)
-        own = spelled.get("global_attn_every_n_layers")
-        if own is None or _kinds(own, len(config["layer_types"])) != list(config["layer_types"]):
+        stated = spelled.get("global_attn_every_n_layers")
+        if stated is None or _kinds(stated, len(config["layer_types"])) != list(config["layer_types"]):
             _put(spelled, "global_attn_every_n_layers", period, "layer_types", where)
     return spelled
 

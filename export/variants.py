@@ -26,7 +26,8 @@ from .quantise import quantise
 from .rewrite import head_of, keep_first_token, split_residuals
 
 SHARED, HALF_SHARED = "model.data", "model.half.data"
-"""Weights of all variants of a bundle, stored once; those of the fp16 variants, which differ in their graphs alone."""
+"""Files of weights that are stored once: for all variants of a bundle; for its fp16 variants, which differ in their
+graphs alone."""
 
 
 def export_variant(family: Family, precision: str, source: Path, out: Path, *, layers: int) -> dict[str, int]:
@@ -187,8 +188,8 @@ def share_weights(paths: Iterable[Path], shared: Path) -> None:
     """Move the tensors of ONNX files that half precision holds exactly to a file next to them, each value once.
 
     fp16 graphs read a tensor as it is; the others cast it, which the runtime does once, as it loads the graph. The
-    values that a graph computes with are those that it had before. Small tensors, those of other types, and those in
-    bodies of loops stay where they are.
+    values that a graph computes with stay the same. Small tensors, tensors of other types, and tensors in bodies of
+    loops stay where they are.
     """
     import numpy as np
     import onnx
@@ -220,6 +221,6 @@ def share_weights(paths: Iterable[Path], shared: Path) -> None:
             del model.graph.node[:]
             model.graph.node.extend(nodes)
             save(model, path)
-            own = data_file(path)
-            if own.name not in external_files(path):  # of a graph that was too large for one file
-                own.unlink(missing_ok=True)
+            own_data = data_file(path)
+            if own_data.name not in external_files(path):  # of a graph that was too large for one file
+                own_data.unlink(missing_ok=True)

@@ -49,23 +49,23 @@ def export_command(
     A bundle contains fused ONNX models in several precisions, the tokenizer, probes to verify them with, and hashes.
     """
     try:
-        from export import FACTSPOTTER, Answers, export_bundle
+        from export import FACTSPOTTER, Task, export_bundle
     except ImportError as error:
         raise MissingDependencyError(
             f"export needs further packages ({error}); {install_hint('export', 'cpu')}"
         ) from error
     names = list(split_names(labels)) if labels else None
-    answers = Answers(names, scheme, supported, threshold, hypothesis_first)
+    description = Task(names, scheme, supported, threshold, hypothesis_first)
     if task == "factspotter":
         if scheme not in (None, FACTSPOTTER.scheme) or templates is not None:
             raise UsageError("--task factspotter means --scheme binary and no --templates; remove the options")
-        answers = replace(FACTSPOTTER, labels=names, supported=supported, threshold=threshold)
+        description = replace(FACTSPOTTER, labels=names, supported=supported, threshold=threshold)
     path = export_bundle(
         checkpoint,
         out,
         precisions=list(split_names(precision)),
         revision=revision,
-        answers=answers,
+        task=description,
         half_weights=half_weights,
         templates=templates,
         name=name,

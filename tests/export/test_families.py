@@ -13,7 +13,7 @@ import transformers
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoModelForSequenceClassification, PreTrainedTokenizerFast
 
-from export import FACTSPOTTER, Answers, bundle_writer
+from export import FACTSPOTTER, Task, bundle_writer
 from export.checkpoint import _load
 from export.families import ENCODER, FAMILIES, Family
 from export.probes import built_in_probes
@@ -192,7 +192,7 @@ def test_a_config_that_is_read_wrongly_is_noticed(tmp_path: Path, monkeypatch: p
     _, expected = bundle_writer._load_and_ask(found, probes, lambda _: None)
     pairs = [(probe.premise, probe.hypothesis) for probe in probes[::16]]
     np.testing.assert_allclose(expected[::16], expected_logits(checkpoint, pairs), atol=1e-5)
-    known = {**found.known, "local_rope_theta": 10000.0}
+    known = {**found.model_config, "local_rope_theta": 10000.0}
     misread = replace(found, load=lambda: _load(found.family, known, 3, find_source(str(checkpoint), None, print)))
     with pytest.raises(CheckpointError, match="transformers itself gives other logits"):
         bundle_writer._load_and_ask(misread, probes, lambda _: None)
@@ -218,7 +218,7 @@ TEXTS = ["Alan Bean was born in Wheeler, Texas.", "Blue Spice is a pub near The 
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 def test_labels_are_those_of_transformers(tmp_path: Path, name: str) -> None:
     checkpoint = make_checkpoint(tmp_path / name, name, id2label={0: "LABEL_0", 1: "LABEL_1"})
-    bundle = exported(checkpoint, tmp_path / "out", answers=FACTSPOTTER)
+    bundle = exported(checkpoint, tmp_path / "out", task=FACTSPOTTER)
     assert bundle.layout.one_text and not bundle.layout.segments and bundle.layout.separator == ()
     assert (bundle.scheme.kind, bundle.scheme.supported) == ("binary", "label_1")
     assert bundle.variants["fp32"].parity["bound"] < 1e-4  # type: ignore[index]  # fp32 is always measured
@@ -258,7 +258,7 @@ def test_minicheck_s_separator_and_label(tmp_path: Path) -> None:
     )
     tokenizer.save_pretrained(saved)
     transformers.AutoModelForSequenceClassification.from_pretrained(source).save_pretrained(saved)
-    bundle = exported(saved, tmp_path / "bundle", precisions=["fp32"], answers=Answers(supported="LABEL_1"))
+    bundle = exported(saved, tmp_path / "bundle", precisions=["fp32"], task=Task(supported="LABEL_1"))
     assert (bundle.scheme.kind, bundle.scheme.supported) == ("binary", "label_1")
     assert len(bundle.layout.separator) == 1
     made, theirs = TextTokenizer(bundle), transformers.AutoTokenizer.from_pretrained(source)
@@ -276,7 +276,7 @@ def test_minicheck_s_separator_and_label(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_hhem_s_single_logit(tmp_path: Path) -> None:
     source = make_checkpoint(tmp_path / "source", "roberta", id2label={0: "LABEL_0"})
-    bundle = exported(source, tmp_path / "bundle", precisions=["fp32"], answers=Answers(scheme="score"))
+    bundle = exported(source, tmp_path / "bundle", precisions=["fp32"], task=Task(scheme="score"))
     assert bundle.scheme.kind == "score"
     expected = 1 / (1 + np.exp(-float(expected_logits(source, DOCUMENTS[:1])[0, 0])))
     with Scorer(tmp_path / "bundle", checks="hallucination", device="cpu") as scorer:

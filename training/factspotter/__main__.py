@@ -25,7 +25,7 @@ def main() -> None:
         prepared(options).train()
         bundle = options.out / "bundle"
         export_bundle(
-            str(options.out / "best"), bundle, answers=FACTSPOTTER, name=options.name,
+            str(options.out / "best"), bundle, task=FACTSPOTTER, name=options.name,
             precisions=options.precision.split(","),
         )  # fmt: skip
     except (DataError, ScorerError) as error:
