@@ -16,7 +16,7 @@ REVISION = 4
 """Part of the signature; increased only if a label can change for the same model, templates and options."""
 
 PLAIN_REVISION = 1
-"""Of :mod:`.plain`; part of the signature of scores that were read so, increased with any change of its rules."""
+"""Revision of :mod:`.plain`: part of the signature under ``--reading plain``, increased with any change of a rule."""
 
 FINE = ("OK", "omission", "hallucination", "omission+hallucination")
 
@@ -32,43 +32,47 @@ MissingTemplate = Literal["backoff", "error"]
 
 @dataclass(frozen=True)
 class Options:
-    """The options that decide which checks are asked; all are part of the signature.
-
-    ``optional``: (predicate, object) pairs that a text may leave out. ``sentences``: the sentence splitter, if the
-    sentences of a text are checked too. ``worst_sentence``: whether the worst of several sentences counts as much as
-    the whole text.
-    """
+    """The options that decide which checks are asked; all are part of the signature."""
 
     protocol: Protocol = "paper"
     sides: Sides = "both"
     optional: frozenset[tuple[str, str]] = frozenset()
+    """(predicate, object) pairs that a text may leave out."""
     missing_template: MissingTemplate = "backoff"
     sentences: str | None = None
+    """Name of the sentence splitter, if the sentences of a text are checked too."""
     reading: Reading = "verbatim"
     worst_sentence: bool = False
+    """Whether the worst of several sentences counts as much as the whole text."""
 
 
 @dataclass(frozen=True)
 class ColumnNames(CheckedFields):
     """The names of input and output columns.
 
-    ``triples``, ``attributes``, ``facts``, ``mr``: the column of the facts, as triples, as attributes of a subject, as
-    sentences or as E2E meaning representations; where none is given, a column of one of these names is looked for.
-    ``attributes`` may also name several columns with commas between them, each an attribute. ``subject``: the column
-    that names the subject of the attributes, or, where there is no such column, their key that does; ``name`` by
-    default. ``document``: the column of source texts whose sentences are the facts. ``keep``: input columns to pass
-    through (all by default). ``prefix``: of every output column. ``sentences``, ``details``: whether the output has
-    these columns.
+    The facts are in one of the columns ``triples``, ``attributes``, ``facts``, ``mr`` and ``document``. If none is
+    given, a column with one of the first four names is looked for.
     """
 
     text: str = "text"
+    """Column of the texts."""
     triples: str | None = None
+    """Column of triples."""
     facts: str | None = None
+    """Column of facts as sentences."""
     mr: str | None = None
+    """Column of E2E meaning representations."""
     keep: tuple[str, ...] | None = None
+    """Input columns to pass through; all by default."""
     prefix: str = ""
+    """Prefix of every output column."""
     details: bool = False
+    """Whether the output has the columns ``worded_facts`` and ``details``."""
     sentences: bool = False
+    """Whether the output has the column ``sentences``."""
     attributes: str | None = None
+    """Column of attributes of a subject, or several columns with commas between them, each an attribute."""
     subject: str | None = None
+    """Column that names the subject of the attributes, otherwise the key that does; ``name`` by default."""
     document: str | None = None
+    """Column of source texts; their sentences are the facts."""

@@ -53,7 +53,7 @@ def from_attributes(
 
 
 def parse_nested(text: str) -> Any:
-    """An object or a list of JSON that is one attribute of several, :class:`.Unreadable` if it cannot be read."""
+    """An object or a list of JSON that is one of several attributes; :class:`.Unreadable` if it cannot be read."""
     try:
         return parse_json(text)
     except ValueError as error:
@@ -67,14 +67,14 @@ def parse_attributes(
 
     A single value is one triple, (subject, key, value); a list gives one triple an element. A nested object is a
     subject of its own: its ``name``, which also gives the triple that links it to its parent, otherwise ``<key> of
-    <parent>``. An object of ``value`` and ``unit`` alone (or ``amount`` and ``currency``) is one value. What is null,
-    blank or not a number is left out and counted.
+    <parent>``. An object of ``value`` and ``unit`` alone (or ``amount`` and ``currency``) is one value. A value that is
+    null, blank or not a number is left out and counted.
 
     Args:
         value: an object, or a string of a JSON object; ``None`` has no triples.
-        subject: what the attributes are about, where it stands in a column of its own.
+        subject: the subject of the attributes, if it has a column of its own.
         key: the attribute that names the subject otherwise.
-        within: the keys that lead to ``subject`` where it stands in ``value`` itself; it gives no triple there.
+        within: the keys that lead to ``subject`` if it is in ``value`` itself; it gives no triple there.
 
     Raises:
         FactError: it is not an object, has no subject, or a key is blank.
@@ -92,17 +92,21 @@ def parse_attributes(
             raise FactError(MALFORMED_ATTRIBUTES, message) from error
     if not isinstance(value, Mapping):
         raise FactError(MALFORMED_ATTRIBUTES, f"is {shown(value)}, not an object like {{'name': 'The Lamb'}}")
-    named = subject.strip() if subject is not None else _written(value.get(key))
-    if not named:
+    subject_name = subject.strip() if subject is not None else _written(value.get(key))
+    if not subject_name:
         raise FactError(NO_SUBJECT, f"no {key!r} names its subject; name its key or a column with --subject-column")
-    rest = {one: item for one, item in value.items() if one != key or (subject is not None and _written(item) != named)}
-    found: list[Triple] = []
-    skipped = _walk(_without(rest, within), named, found, 0)
-    return check_utf8(found), skipped
+    rest = {
+        name: item
+        for name, item in value.items()
+        if name != key or (subject is not None and _written(item) != subject_name)
+    }
+    triples: list[Triple] = []
+    skipped = _walk(_without(rest, within), subject_name, triples, 0)
+    return check_utf8(triples), skipped
 
 
 def _without(value: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
-    """An object without what stands at a path of keys in it."""
+    """An object without the value at a path of keys in it."""
     if not path or path[0] not in value:
         return value
     rest, inner = {key: item for key, item in value.items() if key != path[0]}, value[path[0]]
@@ -110,8 +114,8 @@ def _without(value: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]
     return rest if is_last else {**value, path[0]: _without(inner, path[1:])}
 
 
-def _walk(attributes: Mapping[str, Any], subject: str, found: list[Triple], depth: int) -> int:
-    """Add the triples of an object, and count what is null in it."""
+def _walk(attributes: Mapping[str, Any], subject: str, triples: list[Triple], depth: int) -> int:
+    """Add the triples of an object to ``triples``, and count its values that are null."""
     if depth > MOST_DEPTH:
         raise FactError(MALFORMED_ATTRIBUTES, f"has objects nested deeper than {MOST_DEPTH}")
     skipped = 0
@@ -123,11 +127,11 @@ def _walk(attributes: Mapping[str, Any], subject: str, found: list[Triple], dept
             if isinstance(element, Mapping) and _unit_keys(element) is None:
                 name = _written(element.get(NAME))
                 if name:
-                    found.append(Triple(subject, predicate, name))
-                rest = {one: item for one, item in element.items() if one != NAME or not (name or item is None)}
-                skipped += _walk(rest, name or f"{predicate} of {subject}", found, depth + 1)
+                    triples.append(Triple(subject, predicate, name))
+                rest = {part: item for part, item in element.items() if part != NAME or not (name or item is None)}
+                skipped += _walk(rest, name or f"{predicate} of {subject}", triples, depth + 1)
             elif text := _written(element):
-                found.append(Triple(subject, predicate, text))
+                triples.append(Triple(subject, predicate, text))
             else:
                 skipped += 1
     return skipped
@@ -148,13 +152,13 @@ def _elements(value: Any) -> Iterator[Any]:
 
 def _unit_keys(value: Mapping[Any, Any]) -> tuple[str, str] | None:
     """The keys of an object that is a number with its unit, and nothing else."""
-    if any(isinstance(one, Mapping | list | tuple) for one in value.values()):
+    if any(isinstance(item, Mapping | list | tuple) for item in value.values()):
         return None
     return next((keys for keys in _UNITS if set(value) == set(keys)), None)
 
 
 def _written(value: Any) -> str:
-    """A single value as text, without outer blanks; blank for null, for what is not a number, and for objects."""
+    """A single value as text, without outer blanks; blank for null, NaN, infinities and objects."""
     if isinstance(value, Mapping) and (keys := _unit_keys(value)) is not None:
         number, unit = (_written(value[key]) for key in keys)
         return f"{number} {unit}".strip() if number else ""

@@ -2,7 +2,7 @@
 
 The paper (section 3) checks entailment in both directions: the text must entail each fact (otherwise that fact is
 omitted), and all facts together must entail the text (otherwise it hallucinates). The paper's code has a third check:
-the text must entail all facts together. FactSpotter has omission checks alone, whose hypothesis is the triple.
+the text must entail all facts together. FactSpotter has omission checks alone, with the triple as hypothesis.
 """
 
 from __future__ import annotations
@@ -30,44 +30,46 @@ KIND_NAMES = ("omission", "hallucination", "all_facts", "sentence")
 
 @dataclass
 class Sentences:
-    """The sentences of a window.
-
-    ``offsets``: int64, *Shape:* (rows + 1,); row *r* owns ``starts[offsets[r]:offsets[r + 1]]``. ``starts``, ``ends``:
-    int32, *Shape:* (sentences,), code points of the row's text. ``decides``: bool, *Shape:* (rows,), rows whose
-    hallucination side is decided by their sentences. ``selected``: bool, *Shape:* (rows,), rows with a sentence that
-    was not shown all facts.
-    """
+    """The sentences of a window."""
 
     offsets: npt.NDArray[np.int64]
+    """*Shape:* (rows + 1,); row *r* owns ``starts[offsets[r]:offsets[r + 1]]``."""
     starts: npt.NDArray[np.int32]
+    """First code point of each sentence in its row's text, *Shape:* (sentences,)."""
     ends: npt.NDArray[np.int32]
+    """Code point after each sentence, *Shape:* (sentences,)."""
     decides: npt.NDArray[np.bool_]
+    """Whether the sentences decide the hallucination side of a row, *Shape:* (rows,)."""
     selected: npt.NDArray[np.bool_]
+    """Whether a sentence of a row was checked against a part of the facts, *Shape:* (rows,)."""
 
 
 @dataclass
 class Checks:
-    """The checks of a window, and the strings that they refer to.
-
-    ``texts``: every distinct string; an id is a position in it. ``premise``, ``hypothesis``: int32, *Shape:* (checks,),
-    ids. ``row``: int64, ``kind``: int8, *Shape:* (checks,), position in :data:`KIND_NAMES`. ``fact``: int64,
-    *Shape:* (checks,), for an omission check the position among all facts of the window, else -1. ``blank``: bool,
-    *Shape:* (rows,), rows without an error whose text has no letter and no digit. ``facts``: int32, text ids, and
-    ``backoff``: bool, *Shape:* (distinct triples,). ``sentences``: in the order of their checks, if these were asked.
-    ``refused``: by row, the error of those that get no check.
-    """
+    """The checks of a window, and the strings that they refer to."""
 
     texts: list[str]
+    """Every distinct string; a text id is a position in it."""
     premise: npt.NDArray[np.int32]
+    """Text ids, *Shape:* (checks,)."""
     hypothesis: npt.NDArray[np.int32]
+    """Text ids, *Shape:* (checks,)."""
     row: npt.NDArray[np.int64]
+    """Row of each check, *Shape:* (checks,)."""
     kind: npt.NDArray[np.int8]
+    """Position in :data:`KIND_NAMES`, *Shape:* (checks,)."""
     fact: npt.NDArray[np.int64]
+    """Position of an omission check's fact among all facts of the window, otherwise -1, *Shape:* (checks,)."""
     blank: npt.NDArray[np.bool_]
+    """Rows without an error and with neither a letter nor a digit in the text, *Shape:* (rows,)."""
     facts: npt.NDArray[np.int32]
+    """Text ids of the facts in words, *Shape:* (distinct triples,)."""
     backoff: npt.NDArray[np.bool_]
+    """Whether a fact has no template, *Shape:* (distinct triples,)."""
     sentences: Sentences | None = None
+    """The sentences, in the order of their checks; ``None`` if sentences are not checked."""
     refused: dict[int, RowError] = field(default_factory=dict)
+    """The error of rows that get no check, by row."""
 
 
 def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
@@ -93,28 +95,28 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
     if rows.used is not None:
         used &= rows.used
 
-    asked: list[tuple[int, Places, Ids, Ids]] = []  # kind; row, premise and hypothesis of each check
+    groups: list[tuple[int, Places, Ids, Ids]] = []  # kind; row, premise and hypothesis of each check
     required, facts = used, np.empty(0, np.int64)
     if options.sides != "hallucination":
         if options.optional:
             optional = np.array([templates.is_optional(t, options.optional) for t in triples.distinct], bool)
             required = used & ~optional[triples.ids] if optional.any() else used
         facts = np.flatnonzero(required)
-        questions = [factspotter.first_text(fact.text) if spots_facts else fact.text for fact in filled]
-        asked_of = np.array([strings.setdefault(question, len(strings)) for question in questions], np.int32)
+        fact_texts = [factspotter.first_text(fact.text) if spots_facts else fact.text for fact in filled]
+        fact_hypotheses = np.array([strings.setdefault(text, len(strings)) for text in fact_texts], np.int32)
         owners = row_of_fact[facts]
-        asked.append((OMISSION, owners, text_ids[owners], asked_of[triples.ids[facts]]))
+        groups.append((OMISSION, owners, text_ids[owners], fact_hypotheses[triples.ids[facts]]))
     texts, scored = [fact.text for fact in filled], np.flatnonzero(active)
     joined = None
     if not spots_facts and options.sides != "omission":
         joined = _joined(rows, texts, used, strings)
-        asked.append((HALLUCINATION, scored, joined[scored], text_ids[scored]))
+        groups.append((HALLUCINATION, scored, joined[scored], text_ids[scored]))
     if options.protocol == "nlgi_eval" and options.sides != "hallucination":
         whole = joined if joined is not None and required is used else _joined(rows, texts, required, strings)
         scored = scored[whole[scored] >= 0]  # a row whose facts are all optional has no such check
-        asked.append((ALL_FACTS, scored, text_ids[scored], whole[scored]))
+        groups.append((ALL_FACTS, scored, text_ids[scored], whole[scored]))
 
-    kinds, rows_of, premises, hypotheses = zip(*asked, strict=True)
+    kinds, rows_of, premises, hypotheses = zip(*groups, strict=True)
     row = np.concatenate(rows_of)
     return Checks(
         texts=list(strings),
@@ -130,7 +132,7 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
 
 
 def _blank_and_active(rows: Rows, read: list[str | None]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Rows whose text says nothing, and rows to check; neither has an error. *Shape:* (rows,) each."""
+    """Rows with a text that says nothing, and rows to check; neither has an error. *Shape:* (rows,) each."""
     says_nothing = [text is not None and _SAID.search(text) is None for text in read]
     blank = np.array(says_nothing)[rows.text_codes]
     blank[list(rows.errors)] = False
@@ -156,7 +158,7 @@ def _add_titles(
     strings: dict[str, int],
     options: Options,
 ) -> Ids:
-    """Text ids of rows, under ``--reading plain`` those of texts with titles; as :func:`.plain.add_titles`."""
+    """Text ids of rows; under ``--reading plain`` of texts with titles, see :func:`.plain.add_titles`."""
     if options.reading != "plain":
         return text_ids
     from . import plain
@@ -195,13 +197,13 @@ def _joined(rows: Rows, texts: list[str], used: npt.NDArray[np.bool_], strings: 
     before = np.concatenate([[0], np.cumsum(used)])
     offsets = before[rows.triples.offsets].tolist()
     ids = rows.triples.ids[used]
-    seen: dict[bytes, int] = {}
+    id_of_facts: dict[bytes, int] = {}
     result = np.full(len(rows), -1, np.int32)
     for row, (start, end) in enumerate(pairwise(offsets)):
         if start < end:
             key = ids[start:end].tobytes()
-            if key not in seen:
+            if key not in id_of_facts:
                 facts = " ".join([texts[i] for i in ids[start:end].tolist()])
-                seen[key] = strings.setdefault(facts, len(strings))
-            result[row] = seen[key]
+                id_of_facts[key] = strings.setdefault(facts, len(strings))
+            result[row] = id_of_facts[key]
     return result

@@ -1,5 +1,5 @@
-"""Where a user's name of a column leads: to a column, to a part of one (``choices.0.text``: keys and fields by name,
-elements of lists by position), or to several columns with commas between them."""
+"""Columns by the names that users write: a column, a part of one (``choices.0.text``: keys and fields by name, elements
+of lists by position), or several columns with commas between them."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ from .values import flatten, is_list, is_text
 
 
 class NamedValues(NamedTuple):
-    """The values to which a name leads.
-
-    ``steps``: a column, and what leads on from it. ``nested``: rows in which JSON has an object or a list there.
-    """
+    """The values to which a name leads."""
 
     steps: tuple[str, ...]
+    """A column, and the keys and positions that lead on from it."""
     values: pa.Array
     nested: Set[int] = frozenset()
+    """Rows in which JSON has an object or a list there."""
 
 
 def find_all(source: pa.Table | pa.Schema, name: str) -> dict[str, NamedValues]:
-    """By each name in a name (``brand,weight``), where it leads; empty if one of them leads nowhere.
+    """The values by each name in a name (``brand,weight``); empty if one of them leads nowhere.
 
-    A column whose own name has the dots or commas goes first.
+    A column with the dots or commas in its own name goes first.
     """
     schema = source if isinstance(source, pa.Schema) else source.schema
     parts = split_names(name) if "," in name and name not in schema.names else [name]
@@ -45,7 +44,7 @@ def find_all(source: pa.Table | pa.Schema, name: str) -> dict[str, NamedValues]:
 
 
 def find(source: pa.Table | pa.Schema, name: str) -> NamedValues | None:
-    """Where a single name leads; ``None`` if it leads nowhere. A schema has no values."""
+    """The values to which a single name leads; ``None`` if it leads nowhere. A schema has no values."""
     schema = source if isinstance(source, pa.Schema) else source.schema
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
@@ -92,8 +91,8 @@ def _in_json(column: pa.Array, steps: tuple[str, ...]) -> tuple[pa.Array, Set[in
     raws = [follow(value, steps) for value in values]
     texts = pa.array([None if raw is None else value_text(raw) for raw in raws], pa.large_binary())
     nested = np.array([raw is not None and is_nested(raw) for raw in raws] + [False])
-    taken = texts.take(pa.array(codes, mask=codes < 0))
-    return taken.cast(pa.binary()).view(pa.string()), frozenset(np.flatnonzero(nested[codes]).tolist())
+    per_row = texts.take(pa.array(codes, mask=codes < 0))
+    return per_row.cast(pa.binary()).view(pa.string()), frozenset(np.flatnonzero(nested[codes]).tolist())
 
 
 def split_names(name: str) -> list[str]:
@@ -106,17 +105,17 @@ def split_names(name: str) -> list[str]:
 
 
 def holders_of(schema: pa.Schema, name: str) -> list[str]:
-    """The columns to read for what a name means, each once; empty if there is no such thing."""
+    """The columns to read for a name, each once; empty if the name leads nowhere."""
     return list(dict.fromkeys(values.steps[0] for values in find_all(schema, name).values()))
 
 
 def one_array(source: pa.Table | pa.Schema, name: str) -> pa.Array:
-    """The values of what a name means, as one array.
+    """The values to which a name leads, as one array.
 
     Raises:
-        KeyError: there is no such thing.
+        KeyError: the name leads nowhere.
     """
-    values = {part: named.values for part, named in find_all(source, name).items()}
+    values = {part: named_values.values for part, named_values in find_all(source, name).items()}
     if not values:
         raise KeyError(name)
     return values[name] if name in values else pa.StructArray.from_arrays([*values.values()], names=[*values])
@@ -131,11 +130,11 @@ def fields_below(kind: pa.DataType) -> list[str]:
     return []
 
 
-# --- what the reader of a file tells of rows ---
+# --- remarks of the reader of a file about rows ---
 
 
 def row_infos(table: pa.Table) -> list[tuple[int, Mapping[str, Any]]]:
-    """Rows of which the reader tells something, and what it tells (:data:`.files.ROW_INFO`)."""
+    """Rows with a remark of the reader, and these remarks (:data:`.files.ROW_INFO`)."""
     if ROW_INFO not in table.column_names:
         return []
     infos = _array(table[ROW_INFO])

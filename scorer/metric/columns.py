@@ -2,8 +2,8 @@
 
 The row key identifies a row in a later run, regardless of the file and the format of its facts: BLAKE2b-128 over u32le
 number of triples, then each triple's subject, predicate and object, then the text, then the selection if the row has
-one; every part is u32le length + UTF-8 bytes, null is length 0xFFFFFFFF. The key of a row whose triples do not parse is
-the hash of the tag 0xFF and their raw bytes. Where facts were given as sentences, the tag 0xFE comes first, and each
+one; every part is u32le length + UTF-8 bytes, null is length 0xFFFFFFFF. If the triples of a row do not parse, its key
+is the hash of the tag 0xFF and their raw bytes. If facts were given as sentences, the tag 0xFE comes first, and each
 fact is one part; below 2**24 facts no row of triples has the same bytes.
 """
 
@@ -59,9 +59,9 @@ for an empty text, null for a row that was not checked; an entailment is null if
 
 
 MARKS = pa.field("row_info", pa.binary())
-"""Marks without which the facts of a row would be read otherwise than the run read them: a JSON object, of which
-``nested`` lists the columns of attributes that hold an object or a list, and not a text that looks like one. Null where
-a row needs none; a shard without such a row has no such column."""
+"""Marks that are needed to read the facts of a row as the run did: a JSON object with ``nested``, the columns of
+attributes that hold an object or a list, and not a text that looks like one. Null for a row that needs none; a shard
+without such a row has no such column."""
 
 
 def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> list[pa.Array]:
@@ -94,8 +94,8 @@ def to_details(
 
 
 def fact_positions(rows: Rows, checks: Checks) -> npt.NDArray[np.int64]:
-    """The position in its row of the fact of each check, of a sentence that of the first fact that it says; without
-    meaning for a check of no fact. *Shape:* (checks,)."""
+    """The position of each check's fact in its row; for a sentence, of the first fact that it says; without meaning for
+    a check of no fact. *Shape:* (checks,)."""
     fact, triples = checks.fact, rows.triples
     if triples.said_at is not None:
         fact = np.unique(triples.said_at, return_index=True)[1][fact]
@@ -104,14 +104,18 @@ def fact_positions(rows: Rows, checks: Checks) -> npt.NDArray[np.int64]:
 
 def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
     """The array of :data:`SENTENCES`."""
-    found = checks.sentences
-    if found is None:
+    sentences = checks.sentences
+    if sentences is None:
         return pa.nulls(len(rows), SENTENCES.type)
-    columns = [pa.array(found.starts), pa.array(found.ends), pa.array(verdicts.sentence_entailment, from_pandas=True)]
+    columns = [
+        pa.array(sentences.starts),
+        pa.array(sentences.ends),
+        pa.array(verdicts.sentence_entailment, from_pandas=True),
+    ]
     struct = pa.StructArray.from_arrays(columns, fields=list(SENTENCES.type.value_type))
     looked_at = np.ones(len(rows), bool)
     looked_at[[*rows.errors, *checks.refused]] = False
-    return to_lists(struct, found.offsets, looked_at)
+    return to_lists(struct, sentences.offsets, looked_at)
 
 
 def output_schema(names: ColumnNames) -> list[pa.Field]:

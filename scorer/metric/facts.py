@@ -47,27 +47,31 @@ class Triple(NamedTuple):
 
 @dataclass
 class FactTable:
-    """The triples of a window of rows.
+    """The triples of a window of rows. A row with an error has none.
 
-    ``distinct``: every triple that occurs, once. ``ids``: int32, *Shape:* (facts,), positions in ``distinct``.
-    ``offsets``: int64, *Shape:* (rows + 1,); row *r* owns ``ids[offsets[r]:offsets[r + 1]]``. Rows with an error
-    own nothing; by row, ``errors`` has its kind, ``reasons`` what is wrong with the value, ``raw`` the bytes that
-    identify it. ``sentences``: whether the facts are sentences. ``skipped``: attributes that are null.
-
-    Where sentences say several facts together (:mod:`.joining`), a sentence is one fact here. ``source``: the facts as
-    the rows have them; ``said_at``: int64, *Shape:* (facts of ``source``,), the position in ``ids`` that says each.
+    Where sentences say several facts together (:mod:`.joining`), a sentence is one fact here.
     """
 
     distinct: list[Triple]
+    """Every triple that occurs, once."""
     offsets: npt.NDArray[np.int64]
+    """*Shape:* (rows + 1,); row *r* owns ``ids[offsets[r]:offsets[r + 1]]``."""
     ids: npt.NDArray[np.int32]
+    """Positions in ``distinct``, *Shape:* (facts,)."""
     errors: dict[int, str] = field(default_factory=dict)
+    """The kind of error, by row."""
     raw: dict[int, bytes] = field(default_factory=dict)
+    """The bytes that identify the value of a row with an error, by row."""
     reasons: dict[int, str] = field(default_factory=dict)
+    """Why the value of a row cannot be read, by row, for people."""
     sentences: bool = False
+    """Whether the facts are sentences."""
     skipped: int = 0
+    """Number of attributes that are null."""
     source: FactTable | None = None
+    """The facts as the rows have them, if sentences say several together."""
     said_at: npt.NDArray[np.int64] | None = None
+    """The position in ``ids`` that says each fact of ``source``, *Shape:* (facts of ``source``,)."""
 
     @property
     def of_rows(self) -> FactTable:
@@ -86,21 +90,21 @@ class FactTable:
 
 @dataclass
 class Rows:
-    """A window, as columns.
-
-    ``text_codes``: int64, *Shape:* (rows,), positions in ``text_values``, -1 for null. ``text_values``: the distinct
-    texts as bytes; ``texts``: the same decoded, ``None`` where they are not UTF-8 and at the end, for null. ``used``:
-    bool, *Shape:* (facts,), whether a fact is in its row's selection, or ``None`` when there is no selection.
-    ``selections``: by row, the selection as given, for rows that have one. ``errors``: by row, why it has no label.
-    """
+    """A window, as columns."""
 
     triples: FactTable
     text_codes: npt.NDArray[np.int64]
+    """Positions in ``text_values``, -1 for null, *Shape:* (rows,)."""
     text_values: list[bytes]
+    """The distinct texts as bytes."""
     used: npt.NDArray[np.bool_] | None = None
+    """Whether a fact is in its row's selection, *Shape:* (facts,); ``None`` without selections."""
     selections: dict[int, list[int] | str] = field(default_factory=dict)
+    """The selection as given, by row, of rows that have one."""
     errors: dict[int, RowError] = field(default_factory=dict)
+    """Why a row has no label, by row."""
     texts: list[str | None] = field(init=False)
+    """``text_values`` decoded, ``None`` for one that is not UTF-8, and a last ``None`` for null."""
 
     def __post_init__(self) -> None:
         lengths = self.triples.lengths
@@ -121,29 +125,33 @@ class Rows:
 
 
 Selection = list[int] | None | str
-"""The positions that a row selects; ``None`` for all of its facts, and a string for what holds no positions."""
+"""The positions that a row selects; ``None`` for all of its facts, and a string for a value without positions."""
 
 
 def from_arrow(triples: FactTable, text: pa.Array, selected: Sequence[Selection] | None = None) -> Rows:
-    """Put parsed triples, a string-like text column and the selections of rows together; a position that a row does not
-    have is the error ``invalid_selection``."""
+    """Combine parsed triples, a string-like text column and the selections of rows; a position that a row does not have
+    is the error ``invalid_selection``."""
     codes, values = encode(text)
     if selected is None:
         return Rows(triples, codes, values)
     lengths, starts = triples.lengths.tolist(), triples.offsets.tolist()
-    used = np.repeat(np.array([one is None for one in selected], bool), triples.lengths)
-    given = {row: positions for row, positions in enumerate(selected) if positions is not None}
+    used = np.repeat(np.array([selection is None for selection in selected], bool), triples.lengths)
+    selections = {row: positions for row, positions in enumerate(selected) if positions is not None}
     errors: dict[int, RowError] = {}
-    for row, positions in given.items():
-        inside = [one for one in positions if isinstance(one, int) and 0 <= one < lengths[row]]
+    for row, positions in selections.items():
+        inside = [position for position in positions if isinstance(position, int) and 0 <= position < lengths[row]]
         used[[starts[row] + position for position in inside]] = True
         if isinstance(positions, str) or (len(inside) < len(positions) and row not in triples.errors):
             errors[row] = RowError(INVALID_SELECTION)
-    return Rows(triples, codes, values, used, given, errors)
+    return Rows(triples, codes, values, used, selections, errors)
 
 
 class FactError(ValueError):
-    """A value holds no facts: ``kind`` is the error of its row, the message says what is wrong."""
+    """A value holds no facts; the message gives the reason.
+
+    Args:
+        kind: the error of the row.
+    """
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -188,45 +196,48 @@ def build_facts(
     if lengths is None:
         lengths, codes = np.where(codes < 0, -1, 1), codes[codes >= 0]
     interner: dict[Triple, int] = {}
-    known = [
-        [interner.setdefault(fact, len(interner)) for fact in one] if isinstance(one, list) else [] for one in parsed
+    ids_of_values = [
+        [interner.setdefault(fact, len(interner)) for fact in facts] if isinstance(facts, list) else []
+        for facts in parsed
     ]
-    ids = np.array([number for numbers in known for number in numbers], np.int32)
-    values = FactTable(list(interner), np.append(0, np.cumsum(np.array([*map(len, known)], np.int64))), ids)
+    ids = np.array([number for numbers in ids_of_values for number in numbers], np.int32)
+    values = FactTable(list(interner), np.append(0, np.cumsum(np.array([*map(len, ids_of_values)], np.int64))), ids)
 
     nulls = np.flatnonzero(lengths < 0).tolist()
     errors, raws, reasons = dict.fromkeys(nulls, NO_TRIPLES), dict.fromkeys(nulls, NULL), dict[int, str]()
     offsets = np.append(0, np.cumsum(np.maximum(lengths, 0)))
     owner = np.repeat(np.arange(len(lengths)), np.diff(offsets))
-    failed = np.array([isinstance(one, FactError) for one in parsed], bool)[codes]
+    failed = np.array([isinstance(result, FactError) for result in parsed], bool)[codes]
     for row in np.unique(owner[failed]).tolist():
-        held = codes[offsets[row] : offsets[row + 1]].tolist()
-        found = [(place, one) for place, code in enumerate(held) if isinstance(one := parsed[code], FactError)]
-        place, error = next((one for one in found if one[1].kind == INVALID_UTF8), found[0])
+        codes_of_row = codes[offsets[row] : offsets[row + 1]].tolist()
+        failures = [
+            (place, error) for place, code in enumerate(codes_of_row) if isinstance(error := parsed[code], FactError)
+        ]
+        place, error = next((failure for failure in failures if failure[1].kind == INVALID_UTF8), failures[0])
         errors[row], reasons[row] = error.kind, f"item {place} {error}" if has_lists else str(error)
-        raws[row] = (counted(len(held)) if has_lists else b"") + b"".join(map(raw, held))
+        raws[row] = (counted(len(codes_of_row)) if has_lists else b"") + b"".join(map(raw, codes_of_row))
     is_good = ~np.isin(owner, list(reasons))
     facts_before = np.append(0, np.cumsum(np.where(is_good, values.lengths[codes], 0)))
-    chosen = _facts(values, codes[is_good])
-    return FactTable(values.distinct, facts_before[offsets], values.ids[chosen], errors, raws, reasons)
+    facts = _facts(values, codes[is_good])
+    return FactTable(values.distinct, facts_before[offsets], values.ids[facts], errors, raws, reasons)
 
 
-def take(rows: Rows, chosen: npt.NDArray[np.int64]) -> Rows:
+def take(rows: Rows, positions: npt.NDArray[np.int64]) -> Rows:
     """The rows at some positions, which may repeat, in the order given, and the triples that they have. int64,
     *Shape:* (n,) → n rows."""
-    triples, facts, old = rows.triples, _facts(rows.triples, chosen), chosen.tolist()
+    triples, facts, old = rows.triples, _facts(rows.triples, positions), positions.tolist()
     distinct, ids = np.unique(triples.ids[facts], return_inverse=True)
-    taken = FactTable(
+    table = FactTable(
         [triples.distinct[i] for i in distinct.tolist()],
-        np.append(0, np.cumsum(triples.lengths[chosen])),
+        np.append(0, np.cumsum(triples.lengths[positions])),
         ids.astype(np.int32).reshape(-1),
         {new: triples.errors[row] for new, row in enumerate(old) if row in triples.errors},
         {new: triples.raw[row] for new, row in enumerate(old) if row in triples.raw},
         sentences=triples.sentences,
     )
     return Rows(
-        taken,
-        rows.text_codes[chosen],
+        table,
+        rows.text_codes[positions],
         rows.text_values,
         None if rows.used is None else rows.used[facts],
         {new: rows.selections[row] for new, row in enumerate(old) if row in rows.selections},
@@ -234,9 +245,9 @@ def take(rows: Rows, chosen: npt.NDArray[np.int64]) -> Rows:
     )
 
 
-def _facts(triples: FactTable, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _facts(triples: FactTable, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Positions in ``triples.ids`` of every fact of some rows. int64, *Shape:* (their facts,)."""
-    starts, lengths = triples.offsets[chosen], triples.lengths[chosen]
+    starts, lengths = triples.offsets[rows], triples.lengths[rows]
     offsets = np.append(0, np.cumsum(lengths))
     return np.asarray(np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, lengths), np.int64)
 

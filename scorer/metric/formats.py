@@ -1,7 +1,7 @@
 """The forms in which tables hold facts, parsed into a :class:`.FactTable`: one function a spelling.
 
 A ``parse_…`` function reads one value, and raises :class:`.FactError`; a ``from_…`` function reads a column by it, each
-distinct value once. Attributes are in :mod:`.attributes`. Nothing is guessed: what is in none of the forms is an error.
+distinct value once. Attributes are in :mod:`.attributes`. Nothing is guessed: any other value is an error.
 """
 
 from __future__ import annotations
@@ -88,18 +88,23 @@ def holds_sentences(kind: pa.DataType) -> bool:
 def part_names(names: Iterable[object]) -> tuple[str, str, str] | None:
     """The names of subject, predicate and object; ``None`` unless all three are there.
 
-    A part is named by ``subject``, ``predicate`` or ``object`` itself, else in another case, else by ``s``, ``p`` (or
-    ``property``, as in WebNLG) and ``o`` in any case. Two names of the same rank that differ only in case are none.
+    The first of these that occurs names a part:
+
+    - ``subject``, ``predicate`` or ``object`` itself
+    - the same in another case
+    - ``s``, ``p`` (or ``property``, as in WebNLG) and ``o`` in any case
+
+    Two names of the same rank that differ only in case name nothing.
     """
-    known = [name for name in names if isinstance(name, str)]
-    found = []
+    texts = [name for name in names if isinstance(name, str)]
+    parts = []
     for part, others in PARTS.items():
-        ranks = [[name for name in known if name.lower() == wanted] for wanted in (part, *others)]
-        first = [part] if part in known else next(filter(None, ranks), [])
+        ranks = [[name for name in texts if name.lower() == alias] for alias in (part, *others)]
+        first = [part] if part in texts else next(filter(None, ranks), [])
         if len(first) != 1:
             return None
-        found.append(first[0])
-    return found[0], found[1], found[2]
+        parts.append(first[0])
+    return parts[0], parts[1], parts[2]
 
 
 def triple_parts(element: Any) -> tuple[str, str, str]:
@@ -109,7 +114,8 @@ def triple_parts(element: Any) -> tuple[str, str, str]:
     If the parts of a string contain bars themselves, only bars between blanks separate parts.
 
     Raises:
-        FactError: it has others; says why, without a subject. ValueError: an integer of thousands of digits.
+        FactError: it has other parts; the message is a predicate without a subject.
+        ValueError: an integer of thousands of digits.
     """
     if isinstance(element, str):
         parts: list[Any] = element.split("|")
@@ -132,8 +138,8 @@ def triple_parts(element: Any) -> tuple[str, str, str]:
     if subject is None or predicate is None or value is None:
         missing = (subject, predicate, value).index(None)
         name, part = list(PARTS)[missing], parts[missing]
-        found = f"no {name}: {shown(element)}" if part is None else f"{shown(part)} as its {name}"
-        raise FactError(MALFORMED, f"has {found}")
+        problem = f"no {name}: {shown(element)}" if part is None else f"{shown(part)} as its {name}"
+        raise FactError(MALFORMED, f"has {problem}")
     return subject.strip(), predicate.strip(), value.strip()
 
 
@@ -189,13 +195,13 @@ def _from_json(value: str, read: Callable[[str], Any]) -> Any:
 
 def parse_each(elements: Iterable[Any], parse: Callable[[Any], list[Triple]], what: str) -> list[Triple]:
     """The facts of all elements; an error has the number of its element."""
-    found: list[Triple] = []
+    facts: list[Triple] = []
     for number, element in enumerate(elements):
         try:
-            found += parse(element)
+            facts += parse(element)
         except FactError as error:
             raise FactError(error.kind, f"{what} {number} {error}") from error
-    return found
+    return facts
 
 
 def parse_mr(text: str) -> list[Triple]:
@@ -235,17 +241,19 @@ def _assignments(text: str) -> list[tuple[str, str]] | None:
 
 def parse_selection(value: Any) -> Selection:
     """Read the positions of facts that a row selects: a list of whole numbers of any type, or a string of JSON."""
-    found = value
+    positions = value
     if isinstance(value, str):
         try:
-            found = parse_json(value) if value.strip() else None  # an empty cell of CSV
+            positions = parse_json(value) if value.strip() else None  # an empty cell of CSV
         except ValueError:
             return value
-    if found is None:
+    if positions is None:
         return None if value is None or value.strip() in ("", "null") else str(value)
-    if not isinstance(found, list) or not all(isinstance(one, str) and POSITION.fullmatch(one) for one in found):
+    if not isinstance(positions, list):
         return str(value)
-    return [int(one) for one in found]
+    if not all(isinstance(position, str) and POSITION.fullmatch(position) for position in positions):
+        return str(value)
+    return [int(position) for position in positions]
 
 
 # --- columns ---
@@ -283,14 +291,13 @@ def from_mr(column: pa.Array) -> FactTable:
 
 
 def from_documents(column: pa.Array) -> FactTable:
-    """Parse a column of source texts, or of lists of passages, of which null ones are left out: the sentences are the
-    facts."""
+    """Parse a column of source texts, or of lists of passages, without null passages: the sentences are the facts."""
     return replace(from_lists(column, _parse_document, _parse_passage), sentences=True)
 
 
 def _parse_document(document: str) -> list[Triple]:
-    """A list of texts and nulls, in JSON or as Python prints it, is one of passages, since CSV has no other. Any other
-    list or object is refused: its brackets and quotes are no source text."""
+    """The facts of a document. A list of texts and nulls, in JSON or as Python prints it, is a list of passages, since
+    CSV has no lists. Any other list or object is refused: its brackets and quotes are no source text."""
     passages: Any = [document]
     is_list = _QUOTED.match(document) is not None
     if is_list or document.lstrip()[:1] + document.rstrip()[-1:] in ("[]", "{}"):
@@ -320,14 +327,14 @@ def _raw(value: Any) -> bytes:
 
 
 def part_columns(structs: pa.Array) -> dict[str, pa.Array]:
-    """The columns of those parts of triples that an array of structs has, as text; a null struct has null parts.
+    """The parts of triples in an array of structs, a column each, as text; a null struct has null parts.
 
     A file may have been read in part, so a part may be missing.
     """
     names = [structs.type.field(i).name for i in range(structs.type.num_fields)]
     children = structs.flatten()  # unlike field(), it hands a null struct's nulls down
-    found = part_names(names)
-    pairs = zip(PARTS, found, strict=True) if found else ((part, part) for part in PARTS if part in names)
+    field_names = part_names(names)
+    pairs = zip(PARTS, field_names, strict=True) if field_names else ((part, part) for part in PARTS if part in names)
     return {part: as_text(children[names.index(name)]) for part, name in pairs}
 
 
@@ -344,9 +351,9 @@ def _distinct(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
             _, first, inverse = np.unique(mixed, return_index=True, return_inverse=True)
             mixed = inverse.reshape(-1)
         texts = []
-        for known, code in zip(parts, codes, strict=True):
-            known.append(None)  # where code -1 points
-            texts.append([known[i] for i in code[first].tolist()])
+        for part_values, code in zip(parts, codes, strict=True):
+            part_values.append(None)  # where code -1 points
+            texts.append([part_values[i] for i in code[first].tolist()])
         return mixed, list(zip(*texts, strict=True))
     if is_list(column.type) or types.is_map(column.type):
         return np.arange(len(column)), to_python(column)

@@ -1,4 +1,4 @@
-"""Which column of a table holds which input, the rows of a table, and why a row has no label."""
+"""The input columns of a table, its rows, and why a row has no label."""
 
 from __future__ import annotations
 
@@ -45,16 +45,18 @@ NOT_A_TEXT = "malformed_row"
 SELECTED = "selected"
 
 FactForm = Literal["triples", "attributes", "facts", "mr", "document"]
-"""How a column holds facts; also the name of the column that is looked for when none is given."""
+"""The form of facts in a column; also the name of the column that is looked for when none is given."""
 
 
 class _Form(NamedTuple):
-    """``holds``: whether a column of a type may hold it. ``example``: a value as a user would write it. ``parse``:
-    reads a column, but of attributes, which may be several."""
+    """A form of facts in a column."""
 
     holds: Callable[[pa.DataType], bool]
+    """Whether a column of a type may hold it."""
     example: str
+    """A value as a user would write it."""
     parse: Callable[[pa.Array], FactTable] | None = None
+    """Reads a column; ``None`` for attributes, which may be in several columns."""
 
 
 MOST_SHOWN = 8
@@ -104,21 +106,23 @@ _OF_CHECKS = {
 
 @dataclass(frozen=True)
 class InputColumns:
-    """The columns of one schema.
-
-    ``names``: as the user has them; ``subject`` only where the facts are attributes. ``selected``: the column of
-    selections, if there is one. ``passed``: the input columns that the output keeps; ``read``: those that everything
-    else is read from. ``marked``: the columns of attributes that hold an object or a list in some row of the file, of
-    which the output says where (:data:`.columns.MARKS`).
-    """
+    """The columns of one schema."""
 
     names: ColumnNames
+    """The user's names; ``subject`` only if the facts are attributes."""
     facts: str
+    """The column of the facts, or the names of several columns of attributes."""
     form: FactForm
+    """The form of the facts."""
     selected: str | None
+    """The column of selections, if there is one."""
     passed: tuple[str, ...]
+    """Input columns that the output keeps."""
     read: tuple[str, ...]
+    """Input columns that texts, facts, selections and marks are read from."""
     marked: tuple[str, ...] = ()
+    """Columns of attributes that hold an object or a list in some row of the file; the output marks these rows
+    (:data:`.columns.MARKS`)."""
 
     @property
     def needed(self) -> list[str]:
@@ -187,16 +191,16 @@ class InputColumns:
         if error.line is not None:
             return f"cannot be read: {dict(row_infos(table))[row]['detail']}"
         names = [self.names.text, self.facts, *subject, *([self.selected] if self.selected else [])]
-        there = {name: one_array(table.slice(row, 1), name) for name in names if holders_of(table.schema, name)}
-        values = ", ".join(f"column {name!r} is {shown(to_python(values)[0])}" for name, values in there.items())
+        cells = {name: one_array(table.slice(row, 1), name) for name in names if holders_of(table.schema, name)}
+        values = ", ".join(f"column {name!r} is {shown(to_python(values)[0])}" for name, values in cells.items())
         if error.kind == INVALID_UTF8:
             return f"{_REASONS[error.kind]}: {values}"
         if error.kind == NOT_A_TEXT:
-            raw = to_python(there[self.names.text])[0].encode("utf-8", "surrogateescape")
+            raw = to_python(cells[self.names.text])[0].encode("utf-8", "surrogateescape")
             below = [".".join(steps) for steps in steps_below(raw)]
             return f"{_REASONS[error.kind]}: {values}; {_name_another(self.names.text, below)} with --text-column"
         reason = f" ({rows.triples.reasons[row]})" if error.kind == rows.triples.errors.get(row) != NO_TRIPLES else ""
-        missing = [f"; {_why_missing(table.schema, name)}" for name in subject if name not in there]
+        missing = [f"; {_why_missing(table.schema, name)}" for name in subject if name not in cells]
         return (
             f"{_REASONS.get(error.kind, 'has facts that cannot be read')}{reason}: {values}; facts are like "
             f"{FORMS[self.form].example}; --text-column and --{self.form}-column name other columns{''.join(missing)}"
@@ -207,7 +211,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames, needs_triples: str = "")
     """Find and check the columns of a schema.
 
     Args:
-        needs_triples: why facts that are sentences will not do, where they will not.
+        needs_triples: why facts that are sentences are refused; empty if they are not.
 
     Raises:
         ColumnError: a column is missing, has a type that cannot be read, occurs twice, or has an output column's name.
@@ -237,7 +241,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames, needs_triples: str = "")
             kind = _type_of(schema, names.subject, "subject")
             if not is_part(kind):
                 raise ColumnError(f"column {names.subject!r} is {kind}, but a subject is a string or a number")
-    holders = [one.steps[0] for name in read for one in find_all(schema, name).values()]
+    holders = [values.steps[0] for name in read for values in find_all(schema, name).values()]
     others = [name for name in (SELECTED, ROW_INFO) if name in schema.names]
     passed = _find_passed(schema, names)
     return InputColumns(
@@ -252,35 +256,35 @@ def find_columns(schema: pa.Schema, names: ColumnNames, needs_triples: str = "")
 
 
 def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
-    """The column of facts and its form: the one that is named, otherwise ``triples``, ``attributes``, ``facts`` or
-    ``mr``; documents have to be named.
+    """The column of facts and its form: the column that the user names, otherwise ``triples``, ``attributes``,
+    ``facts`` or ``mr``; a column of documents has to be named.
 
     ``triples`` goes before ``mr``: files of E2E have both, with the same facts. A column ``attributes`` or ``facts`` of
-    a type that holds none is not looked at unless it is named.
+    another type is ignored unless it is named.
 
     Raises:
         ColumnError: there are no facts, they have a type that cannot be read, or several columns have them.
     """
-    named = [form for form in FORMS if getattr(names, form) is not None]
+    named_forms = [form for form in FORMS if getattr(names, form) is not None]
     kinds = {form: schema.field(form).type for form in FORMS if form in schema.names and form != "document"}
-    found = named or [
+    forms = named_forms or [
         form
         for form, kind in kinds.items()
         if form in ("triples", "mr") or (FORMS[form].holds(kind) and not pa.types.is_null(kind))
     ]
-    if not named and "triples" in found and "mr" in found:
-        found.remove("mr")
-    if len(found) > 1:
-        columns = " and ".join(repr(getattr(names, form) or form) for form in found)
-        options = " or ".join(f"--{form}-column" for form in found)
+    if not named_forms and "triples" in forms and "mr" in forms:
+        forms.remove("mr")
+    if len(forms) > 1:
+        columns = " and ".join(repr(getattr(names, form) or form) for form in forms)
+        options = " or ".join(f"--{form}-column" for form in forms)
         raise ColumnError(f"there are facts in the columns {columns}; name one of them, with {options}")
-    if not found:
+    if not forms:
         raise ColumnError(
             f"no column 'triples', 'attributes', 'facts' or 'mr'; the columns are {_listed(schema)}; name the column "
             "of facts with --triples-column, --attributes-column, --facts-column, --mr-column or --document-column"
             + (" document" if "document" in schema.names else "")
         )
-    form, facts = found[0], getattr(names, found[0]) or found[0]
+    form, facts = forms[0], getattr(names, forms[0]) or forms[0]
     kind = _type_of(schema, facts, form)
     is_single = form == "attributes" and names.subject is not None and is_part(kind)  # one attribute of each subject
     if not FORMS[form].holds(kind) and not is_single:
@@ -299,8 +303,8 @@ def _find_passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
     missing = [name for name in names.keep or () if name not in schema.names]
     if missing:
         raise ColumnError(f"--keep: no column {missing[0]!r}; the columns are {_listed(schema)}")
-    kept = schema.names if names.keep is None else names.keep
-    passed = tuple(name for name in schema.names if name in kept and name != ROW_INFO)
+    keep = schema.names if names.keep is None else names.keep
+    passed = tuple(name for name in schema.names if name in keep and name != ROW_INFO)
     clashing = [name for name in output_names(names) if name in passed]
     if clashing:
         raise ColumnError(
@@ -321,7 +325,7 @@ def _find_marked(schema: pa.Schema, facts: str, form: FactForm) -> tuple[str, ..
 
 
 def _type_of(schema: pa.Schema, name: str, what: str) -> pa.DataType:
-    """The type of what a name means; of several columns, a struct of them."""
+    """The type of the column that a name means; of several columns, a struct of them."""
     if not find_all(schema, name):
         missing = next((part for part in split_names(name) if find(schema, part) is None), name)
         raise ColumnError(f"{_why_missing(schema, missing)}; name it with --{what}-column")
@@ -362,37 +366,36 @@ def _listed(schema: pa.Schema) -> str:
 
 
 def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None = None) -> FactTable:
-    """The facts of a table. ``subject``: of attributes: the column that names it, or their key where there is no such
-    column."""
+    """The facts of a table. ``subject``: the column that names the subject of attributes, otherwise their key."""
     parse = FORMS[form].parse
     if parse is not None:
         return parse(one_array(table, facts))
     columns = find_all(table, facts)
-    own = find(table, subject) if subject is not None else None
-    if facts in columns and own is None:
+    subject_values = find(table, subject) if subject is not None else None
+    if facts in columns and subject_values is None:
         return from_attributes(to_python(columns[facts].values), key=subject or NAME)
-    cells = {name: _cells(named) for name, named in columns.items()}
+    cells = {name: _cells(part_values) for name, part_values in columns.items()}
     if facts in columns:  # it may be one attribute of each subject
         name = columns[facts].steps[-1]
         values = [value if value is None or _is_object(value) else {name: value} for value in cells[facts]]
     else:
         values = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
-    if own is None:
+    if subject_values is None:
         return from_attributes(values, key=subject or NAME)
     within: tuple[str, ...] = ()  # where the subject stands in the attributes
-    for part, named in columns.items():
-        if own.steps[: len(named.steps)] == named.steps:
-            within = (*(() if facts in columns else (part,)), *own.steps[len(named.steps) :])
-    subjects = to_python(own.values)
-    for row in own.nested:  # an object or a list names nothing
+    for part, part_values in columns.items():
+        if subject_values.steps[: len(part_values.steps)] == part_values.steps:
+            within = (*(() if facts in columns else (part,)), *subject_values.steps[len(part_values.steps) :])
+    subjects = to_python(subject_values.values)
+    for row in subject_values.nested:  # an object or a list names nothing
         subjects[row] = None
     return from_attributes(values, subjects, within=within)
 
 
-def _cells(named: NamedValues) -> list[Any]:
+def _cells(column: NamedValues) -> list[Any]:
     """Values of one column as attributes: text, or the object or list that JSON has there."""
-    values = to_python(named.values)
-    for row in named.nested:
+    values = to_python(column.values)
+    for row in column.nested:
         if values[row] is not None:
             values[row] = parse_nested(values[row])
     return values
@@ -413,7 +416,7 @@ def restore_marks(table: pa.Table, prefix: str) -> pa.Table:
     """A table of an output in which :func:`read_facts` finds the marks of its rows. ``prefix``: of the output columns.
 
     Raises:
-        ColumnError: the column of the marks does not hold what a run writes.
+        ColumnError: the column of the marks holds other values than a run writes.
     """
     name = prefix + MARKS.name
     if name not in table.column_names:
@@ -421,7 +424,7 @@ def restore_marks(table: pa.Table, prefix: str) -> pa.Table:
     column = one_array(table, name)
     try:
         codes, values = encode(column)
-        infos = [{"error": None, "nested": [str(one) for one in json.loads(value)["nested"]]} for value in values]
+        infos = [{"error": None, "nested": [str(part) for part in json.loads(value)["nested"]]} for value in values]
         by_code = pa.array([*infos, None], _INFO)
     except (pa.ArrowException, ValueError, TypeError, KeyError, RecursionError) as error:
         raise ColumnError(f"column {name!r} is {column.type} and does not hold what a run writes: {error}") from error

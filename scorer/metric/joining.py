@@ -31,8 +31,8 @@ Bools = npt.NDArray[np.bool_]
 
 def join(rows: Rows, templates: Templates, optional: OptionalFacts) -> Rows:
     """The same rows with sentences in place of the facts that they say; the facts as the rows have them stay in
-    ``triples.source``. Rows without such sentences are returned as they are. ``optional``: facts, as options have them.
-    """
+    ``triples.source``. Rows without such sentences are returned as they are. ``optional``: facts as in
+    :class:`.Options`."""
     if not templates.joint or rows.triples.sentences:
         return rows
     return _with_sentences(rows, list(_find_uses(rows, templates, optional)))
@@ -40,13 +40,15 @@ def join(rows: Rows, templates: Templates, optional: OptionalFacts) -> Rows:
 
 @dataclass(frozen=True)
 class SentenceUse:
-    """How often a sentence of a template file is used: for ``subjects`` of rows, as the first to say ``facts``.
-    ``unused``: why it never is, ``None`` if it is."""
+    """How often a sentence of a template file is used."""
 
     sentence: str
     subjects: int
+    """Subjects of rows that it is used for."""
     facts: int
+    """Facts that it is the first sentence to say."""
     unused: str | None
+    """Why it is never used; ``None`` if it is used."""
 
 
 class SentenceUses:
@@ -90,8 +92,8 @@ class SentenceUses:
         lacking = [predicate for predicate in template.predicates if predicate not in self._predicates]
         if lacking:
             similar = get_close_matches(lacking[0], sorted(self._predicates), 1)
-            named = f"{'predicates' if lacking[1:] else 'predicate'} {', '.join(map(repr, lacking))}"
-            return f"no fact has the {named}" + (f"; did you mean {similar[0]!r}?" if similar else "")
+            names = f"{'predicates' if lacking[1:] else 'predicate'} {', '.join(map(repr, lacking))}"
+            return f"no fact has the {names}" + (f"; did you mean {similar[0]!r}?" if similar else "")
         if not counts["complete"]:
             return "no subject of a row has all its predicates (facts that are optional or not selected do not count)"
         if not counts["once"]:
@@ -101,19 +103,19 @@ class SentenceUses:
 
 @dataclass(frozen=True)
 class _Use:
-    """Where a sentence is used in a window.
-
-    ``members``: int64, *Shape:* (uses, predicates), positions of its facts in the window. ``is_new``: bool, the same
-    shape, facts that no earlier sentence says. ``texts``: its distinct texts; ``text``: int64, *Shape:* (uses,),
-    positions in ``texts``. ``counts``: subjects of rows that have all its predicates (``complete``), each ``once``,
-    some of them ``unsaid`` by earlier sentences, and that use it (``used``); ``facts`` that it is the first to say.
-    """
+    """The uses of a sentence in a window."""
 
     members: Ints
+    """Positions of its facts in the window, *Shape:* (uses, predicates)."""
     is_new: Bools
+    """Whether no earlier sentence says a fact, *Shape:* (uses, predicates)."""
     texts: list[str]
+    """Its distinct texts."""
     text: Ints
+    """Positions in ``texts``, *Shape:* (uses,)."""
     counts: dict[str, int]
+    """Subjects of rows that have all its predicates (``complete``), each ``once``, some of them ``unsaid`` by earlier
+    sentences, and that use it (``used``); ``facts`` that it is the first to say."""
 
 
 def _find_uses(rows: Rows, templates: Templates, optional: OptionalFacts) -> Iterator[_Use]:
@@ -123,9 +125,9 @@ def _find_uses(rows: Rows, templates: Templates, optional: OptionalFacts) -> Ite
     times, fact_of = _facts_of_subjects(rows, templates, columns, optional)
     triples, is_said = rows.triples, np.zeros(len(rows.triples.ids), bool)
     for template in templates.joint:
-        chosen = [columns[predicate] for predicate in template.predicates]
-        complete, once = (times[:, chosen] > 0).all(axis=1), (times[:, chosen] == 1).all(axis=1)
-        members = fact_of[once][:, chosen]
+        template_columns = [columns[predicate] for predicate in template.predicates]
+        complete, once = (times[:, template_columns] > 0).all(axis=1), (times[:, template_columns] == 1).all(axis=1)
+        members = fact_of[once][:, template_columns]
         members = members[~is_said[members].all(axis=1)]
         kinds, kind = _distinct_rows(triples.ids[members])
         filled = [_fill(template, [triples.distinct[number] for number in numbers]) for numbers in kinds.tolist()]
@@ -218,4 +220,4 @@ def joint_positions(triples: FactTable, row: int) -> list[list[int]]:
     positions: dict[int, list[int]] = {}
     for position, place in enumerate(triples.said_at[start:end].tolist()):
         positions.setdefault(place, []).append(position)
-    return [found for found in positions.values() if len(found) > 1]
+    return [group for group in positions.values() if len(group) > 1]

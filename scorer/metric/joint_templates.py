@@ -1,9 +1,9 @@
 """Templates of several predicates (``$sentences`` of a template file), each a sentence or one of several by conditions.
 
 An item is a string with slots of at least two predicates, ``"<home> played <away>, <home_goals>-<away_goals>."``, or a
-list of ``{"when": ..., "say": ...}``, of which the first that holds is used. ``when`` is one comparison of a slot with
-a slot, a number or a quoted text, ``"<home_goals> > <away_goals>"``. Two numbers compare by value, everything else as
-text, by ``=`` and ``!=`` alone: any other comparison of it does not hold.
+list of ``{"when": ..., "say": ...}``; the first item of it with a condition that holds is used. ``when`` is one
+comparison of a slot with a slot, a number or a quoted text, ``"<home_goals> > <away_goals>"``. Two numbers compare by
+value, everything else as text, by ``=`` and ``!=`` alone: any other comparison of it does not hold.
 """
 
 from __future__ import annotations
@@ -33,12 +33,15 @@ _FORM = 'write one comparison, such as <home_goals> > <away_goals>, <goals> = 0 
 
 
 class Condition(NamedTuple):
-    """A comparison of the slot ``left`` with the slot ``slot``, or with a ``constant``: a number or a text."""
+    """A comparison of a slot with another slot or with a constant."""
 
     left: str
+    """The slot on the left of the operator."""
     operator: str
     slot: str | None
+    """The slot on the right; ``None`` for a constant."""
     constant: Decimal | str
+    """The number or text on the right."""
 
     def holds(self, values: Mapping[str, str]) -> bool:
         """Whether it holds for the values of slots."""
@@ -61,10 +64,12 @@ class Wording(NamedTuple):
 
 @dataclass(frozen=True)
 class JointTemplate:
-    """A template of several facts of one subject. ``predicates``: those that it says, at least two."""
+    """A template of several facts of one subject."""
 
     predicates: tuple[str, ...]
+    """The predicates that it says, at least two."""
     wordings: tuple[Wording, ...]
+    """Its sentences; the first that applies is used."""
 
     def __str__(self) -> str:
         """Its first wording, and how many more there are."""
@@ -88,7 +93,7 @@ def parse_joint_templates(value: Any, where: str) -> tuple[JointTemplate, ...]:
     """
     if not isinstance(value, list):
         raise TemplateError(f"{where}: '$sentences' is {described(value)}, not a list of sentences")
-    return tuple(_item(one, f"{where}: sentence {number} of '$sentences'") for number, one in enumerate(value, 1))
+    return tuple(_item(item, f"{where}: sentence {number} of '$sentences'") for number, item in enumerate(value, 1))
 
 
 def _item(value: Any, place: str) -> JointTemplate:
@@ -97,7 +102,7 @@ def _item(value: Any, place: str) -> JointTemplate:
         return JointTemplate(_predicates(pattern), (Wording(pattern, None),))
     if not isinstance(value, list) or not value:
         raise TemplateError(f'{place} is {described(value)}; write a string, or a list of {{"when": ..., "say": ...}}')
-    wordings = tuple(_wording(one, f"{place}, wording {number}") for number, one in enumerate(value, 1))
+    wordings = tuple(_wording(item, f"{place}, wording {number}") for number, item in enumerate(value, 1))
     predicates = _predicates(wordings[0].pattern)
     for number, (pattern, when) in enumerate(wordings, 1):
         if differing := sorted({*predicates} ^ {*_predicates(pattern)}):
@@ -122,8 +127,8 @@ def _wording(value: Any, place: str) -> Wording:
 def _sentence(value: Any, place: str) -> Pattern:
     if not isinstance(value, str):
         raise TemplateError(f"{place} is {described(value)}, not a string")
-    if (other := OTHER_SLOT.search(value)) is not None:
-        raise TemplateError(f"{place}: found {other[0]} in {value!r}; did you mean <{other[1].lower()}>?")
+    if (match := OTHER_SLOT.search(value)) is not None:
+        raise TemplateError(f"{place}: found {match[0]} in {value!r}; did you mean <{match[1].lower()}>?")
     pattern = tuple(_SLOT.split(value))
     if "object" in pattern[1::2]:
         raise TemplateError(f"{place} has <object>: it says several facts; write a predicate, such as <home_goals>")

@@ -1,10 +1,10 @@
-"""Facts and texts in one notation: what the model reads under ``--reading plain``.
+"""Facts and texts in one notation, as the model reads them under ``--reading plain``.
 
 Numbers, dates, times, units and amounts of money are written in one way on both sides, mark-up is removed from texts,
 and subjects that a text lacks stand before it as its title. A rule is here only if it is certain: it does not change
-what is said, two different values never become the same, and what can be read in two ways (``03/04/2026``, ``3,5``,
-``1.234``) stays as it is. English is assumed: ``5,947`` is a whole number. A rule applied twice is the rule applied
-once. One pattern (:data:`_CANDIDATE`) finds the strings of a window that a rule may change.
+the meaning, two different values never become the same, and an ambiguous value (``03/04/2026``, ``3,5``, ``1.234``)
+stays as it is. English is assumed: ``5,947`` is a whole number. A rule applied twice is the rule applied once. One
+pattern (:data:`_CANDIDATE`) finds the strings of a window that a rule may change.
 """
 
 from __future__ import annotations
@@ -344,7 +344,7 @@ def add_titles(
     active: npt.NDArray[np.bool_],
     strings: dict[str, int],
 ) -> npt.NDArray[np.int32]:
-    """Put the subjects that a text lacks before it, :data:`MOST_SUBJECTS` at most: those that a fact of the row says.
+    """Put subjects that facts of a row say and its text lacks before the text, :data:`MOST_SUBJECTS` at most.
 
     Args:
         facts: each distinct triple as the model reads it.
@@ -365,19 +365,21 @@ def add_titles(
     ]
     name_of_fact = np.array(numbers, np.int64)[triples.ids]
     row_of_fact = np.repeat(np.arange(len(rows)), triples.lengths)
-    asked = (name_of_fact >= 0) & active[row_of_fact]
-    if not asked.any():
+    has_name = (name_of_fact >= 0) & active[row_of_fact]
+    if not has_name.any():
         return text_ids
-    known, texts = list(names), list(strings)
-    asking, subjects = row_of_fact[asked], name_of_fact[asked]
-    pairs, places = np.unique(text_ids[asking] * np.int64(len(known)) + subjects, return_inverse=True)
-    lower_names = [name.lower() for name in known]
-    lower_texts = {text: texts[text].lower() for text in set(text_ids[asking].tolist())}
-    lacks = [lower_names[pair % len(known)] not in lower_texts[pair // len(known)] for pair in pairs.tolist()]
+    names_by_id, texts = list(names), list(strings)
+    named_rows, subjects = row_of_fact[has_name], name_of_fact[has_name]
+    pairs, places = np.unique(text_ids[named_rows] * np.int64(len(names_by_id)) + subjects, return_inverse=True)
+    lower_names = [name.lower() for name in names_by_id]
+    lower_texts = {text: texts[text].lower() for text in set(text_ids[named_rows].tolist())}
+    lacks = [
+        lower_names[pair % len(names_by_id)] not in lower_texts[pair // len(names_by_id)] for pair in pairs.tolist()
+    ]
     lacking = np.array(lacks)[places.reshape(-1)]
     titles: dict[int, dict[str, None]] = {}
-    for of_row, number in zip(asking[lacking].tolist(), subjects[lacking].tolist(), strict=True):
-        titles.setdefault(of_row, {})[known[number]] = None
+    for of_row, number in zip(named_rows[lacking].tolist(), subjects[lacking].tolist(), strict=True):
+        titles.setdefault(of_row, {})[names_by_id[number]] = None
     titled = text_ids.copy()
     for of_row, title_names in titles.items():
         title = ", ".join(list(title_names)[:MOST_SUBJECTS])

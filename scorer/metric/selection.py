@@ -1,20 +1,20 @@
-"""Select the facts that a sentence is about, for rows whose facts do not all fit the model.
+"""Select the facts that a sentence is about, for rows with more facts than fit the model.
 
 A fact is selected if it shares an entity (its subject, or a word of an object that is not a number) or a number with
 the sentence. Selected facts are ranked as follows, and as many as fit are taken:
 
-1. facts whose subject and object both occur in the sentence;
+1. facts with a subject and an object that both occur in the sentence;
 2. other facts about a subject that occurs in the sentence;
-3. other facts whose object occurs in it.
+3. other facts with an object that occurs in it.
 
 A subject occurs if the sentence has a word of it, unless the sentence has the same words and more of another subject
 ("LeBron James" is not James Jones). Words of an object that are part of its own subject's name ("Boston Celtics", city
 "Boston") do not count. Within 1 and 2, subjects with a larger part of their name in the sentence come first (a word
-that few names have counts more), then facts whose other words occur in the sentence ("scored", "points"), then the
-order of the row. Facts that are sentences, such as those of a document, have no subject: they are looked for by the
-rarest words of the sentence first, and those that share more words with it come first. A sentence without a subject
-("He added six assists.") is assumed to be about the subjects of the nearest sentence before it. If a sentence shares
-nothing with any fact, the first facts of the row are taken.
+that few names have counts more), then facts with other words of the sentence ("scored", "points"), then the order of
+the row. Facts that are sentences, as in a document, have no subject: they are looked for by the rarest words of the
+sentence first, and facts that share more words with it come first. A sentence without a subject ("He added six
+assists.") is assumed to be about the subjects of the nearest sentence before it. If a sentence shares nothing with any
+fact, the first facts of the row are taken.
 """
 
 from __future__ import annotations
@@ -29,23 +29,28 @@ from typing import NamedTuple
 from .facts import Triple
 
 MOST_SUBJECTS = 64
-"""Largest number of subjects of a sentence; those with the largest part of their name in it are kept."""
+"""Largest number of subjects of a sentence; subjects with the largest part of their name in it are kept."""
 Terms = frozenset[str]
 """Words of a text, folded and without function words, and its numbers."""
 
 
 class FactTerms(NamedTuple):
-    """Terms of a fact. ``subject``, ``object``: their terms; ``said``: the other words of the fact's sentence."""
+    """Terms of a fact."""
 
     subject: Terms
     object: Terms
-    said: Terms
+    other_words: Terms
+    """The other words of the fact's sentence."""
 
 
 class FactIndex:
     """An index of the facts of one row, which may be ten thousand, by the words and numbers that they may share with a
-    sentence. ``most``: largest number of facts that could ever fit; no list in the index is longer, but those of facts
-    without a subject."""
+    sentence.
+
+    Args:
+        facts: the terms of each fact.
+        most: largest number of facts that could ever fit; only lists of facts without a subject are longer.
+    """
 
     def __init__(self, facts: Sequence[FactTerms], most: int) -> None:
         self._facts = facts
@@ -75,41 +80,47 @@ class FactIndex:
 
     def subjects(self, sentence: Terms) -> dict[int, float]:
         """The subjects in a sentence, each with the share of its name that occurs there, the largest share first."""
-        said = {
+        shared = {
             subject: self._names[subject] & sentence for word in sentence for subject in self._subjects.get(word, ())
         }
-        shares = {subject: self._weight(words) / self._weight(self._names[subject]) for subject, words in said.items()}
-        kept = sorted(shares, key=lambda subject: (-shares[subject], subject))[:MOST_SUBJECTS]
-        meant = {said[subject] for subject in kept}
-        return {subject: shares[subject] for subject in kept if not any(said[subject] < words for words in meant)}
+        shares = {
+            subject: self._weight(words) / self._weight(self._names[subject]) for subject, words in shared.items()
+        }
+        largest = sorted(shares, key=lambda subject: (-shares[subject], subject))[:MOST_SUBJECTS]
+        shared_words = {shared[subject] for subject in largest}
+        return {
+            subject: shares[subject]
+            for subject in largest
+            if not any(shared[subject] < words for words in shared_words)
+        }
 
     def choose(self, sentence: Terms, subjects: dict[int, float]) -> list[int]:
         """Positions of the facts to check a sentence against, the most relevant first; empty if none shares anything.
 
         ``subjects``: as :meth:`subjects` gives them for it or for a sentence before it.
         """
-        said = sorted(term for term in sentence if term in self._saying)
+        terms = sorted(term for term in sentence if term in self._saying)
         if not any(self._names):  # facts without subjects, of which a common word may be in thousands
-            said.sort(key=lambda term: len(self._saying[term]))
+            terms.sort(key=lambda term: len(self._saying[term]))
         tiers: tuple[Iterable[Sequence[int]], ...] = (
-            (self._both.get((subject, term), ()) for subject in subjects for term in said),
+            (self._both.get((subject, term), ()) for subject in subjects for term in terms),
             (self._about[subject] for subject in subjects),
-            (self._saying[term] for term in said),
+            (self._saying[term] for term in terms),
         )
-        chosen: dict[int, tuple[int, float, int, int]] = {}
+        ranks: dict[int, tuple[int, float, int, int]] = {}
         for tier, lists in enumerate(tiers):
-            found = 0
+            added = 0
             for positions in lists:
                 for position in positions:
-                    if position not in chosen:
+                    if position not in ranks:
                         share = subjects.get(self._subject_of[position], 0.0)
                         fact = self._facts[position]
-                        own_words = len(fact.said & sentence) if tier < 2 or not fact.subject else 0
-                        chosen[position] = (tier, -share if tier < 2 else 0.0, -own_words, position)
-                        found += 1
-                if found >= self._most:
+                        own_words = len(fact.other_words & sentence) if tier < 2 or not fact.subject else 0
+                        ranks[position] = (tier, -share if tier < 2 else 0.0, -own_words, position)
+                        added += 1
+                if added >= self._most:
                     break
-        return sorted(chosen, key=chosen.__getitem__)
+        return sorted(ranks, key=ranks.__getitem__)
 
     def _weight(self, words: Iterable[str]) -> float:
         return math.fsum(1 / self._bearers[word] for word in words)
@@ -139,7 +150,7 @@ FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 def terms_of(text: str) -> Terms:
     """The words and numbers of a text."""
-    found: set[str] = set()
+    terms: set[str] = set()
     tens = 0  # of a "twenty" whose "five" may come next
     for token in _TOKEN.findall(unicodedata.normalize("NFKC", text)):
         word = _number(token) if token[0].isdecimal() else _fold(token)
@@ -147,22 +158,22 @@ def terms_of(text: str) -> Terms:
         if value is None:
             tens = 0
             if word not in FUNCTION_WORDS:
-                found.add(word)
+                terms.add(word)
         elif tens and 0 < value < 10:
-            found.discard(str(tens))
-            found.add(str(tens + value))
+            terms.discard(str(tens))
+            terms.add(str(tens + value))
             tens = 0
         else:
-            found.add(str(value))
+            terms.add(str(value))
             tens = value if value >= 20 else 0
-    return frozenset(found)
+    return frozenset(terms)
 
 
 def terms_of_fact(triple: Triple, sentence: str) -> FactTerms:
     """The terms of a triple and of the sentence that a template made of it.
 
     A name that has only function words (``The Who``) keeps them, otherwise it could never be found. A fact that was
-    given as a sentence has no subject; all its terms are those of its object.
+    given as a sentence has no subject; all its terms are terms of its object.
     """
     terms = terms_of(sentence)
     if triple.sentence is not None:

@@ -4,8 +4,8 @@ The check is the hallucination check of the paper (section 3), applied to one se
 hypothesis = the sentence. If these do not fit the model, the premise consists of the facts that
 :mod:`scorer.metric.selection` selects for the sentence, as many as fit, in the order of the row.
 
-A row whose whole text fits the model together with all its facts keeps its hallucination check, and its label does not
-depend on its sentences. Otherwise that check is not asked, and the sentences decide: all must pass.
+If the whole text of a row fits the model together with all its facts, the row keeps its hallucination check, and its
+label does not depend on its sentences. Otherwise that check is not asked, and the sentences decide: all must pass.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ LEAST_TOKENS = 32
 
 @dataclass(frozen=True)
 class SentenceSide:
-    """Functions and limits of the checks of sentences.
-
-    ``split``: text → (start, end) of its sentences. ``limit``: largest number of tokens of both texts of a pair
-    together. ``premise``, ``hypothesis``: the tokens of texts in that position, or
-    :data:`scorer.status.NOT_TOKENISED`. ``truncates``: whether pairs that are too long are cut.
-    """
+    """Functions and limits of the checks of sentences."""
 
     split: Split
+    """Text → (start, end) of its sentences."""
     limit: int
+    """Largest number of tokens of both texts of a pair together."""
     premise: Measure
+    """Number of tokens of texts as premises, or :data:`scorer.status.NOT_TOKENISED`."""
     hypothesis: Measure
+    """Number of tokens of texts as hypotheses, or :data:`scorer.status.NOT_TOKENISED`."""
     truncates: bool = False
+    """Whether pairs that are too long are cut."""
 
 
 class _Interner(dict[str, int]):
@@ -62,15 +62,19 @@ class _Interner(dict[str, int]):
         return number
 
 
-class _Text(NamedTuple):
-    """A text with one set of facts: its sentences, and the text ids of these and of their premises. ``decides``,
-    ``selected``: as in :class:`.Sentences`."""
+class _CheckedText(NamedTuple):
+    """A text with one set of facts, in sentences."""
 
     spans: list[Span]
+    """Position of each sentence."""
     hypotheses: list[int]
+    """Text id of each sentence."""
     premises: list[int]
+    """Text id of each sentence's premise."""
     decides: bool
+    """As in :class:`.Sentences`."""
     selected: bool
+    """As in :class:`.Sentences`."""
 
 
 _Key = tuple[int, int, bytes]
@@ -85,34 +89,37 @@ def add_sentences(checks: Checks, rows: Rows, side: SentenceSide) -> Checks:
     error in any case: 50 MB are a million sentences.
     """
     strings = _Interner(checks.texts)
-    asked = np.flatnonzero(checks.kind == HALLUCINATION)
-    work = _Asking(checks, rows, side, strings)
-    lengths = work.measured({*checks.hypothesis[asked].tolist()}, side.hypothesis)
+    whole_texts = np.flatnonzero(checks.kind == HALLUCINATION)
+    work = _SentenceBuilder(checks, rows, side, strings)
+    lengths = work.measured({*checks.hypothesis[whole_texts].tolist()}, side.hypothesis)
     refused: dict[int, RowError] = {}
     if not side.truncates:
-        too_long = np.array([lengths[h] >= NOT_TOKENISED for h in checks.hypothesis[asked].tolist()], bool)
-        too_long &= np.isin(checks.row[asked], checks.row[checks.kind == OMISSION])
-        refused = dict.fromkeys(checks.row[asked[too_long]].tolist(), RowError(STATUS_NAMES[TOO_LONG], ("omission",)))
-        asked = asked[~too_long]
-    columns = (column[asked].tolist() for column in (checks.row, checks.premise, checks.hypothesis))
+        too_long = np.array([lengths[h] >= NOT_TOKENISED for h in checks.hypothesis[whole_texts].tolist()], bool)
+        too_long &= np.isin(checks.row[whole_texts], checks.row[checks.kind == OMISSION])
+        error = RowError(STATUS_NAMES[TOO_LONG], ("omission",))
+        refused = dict.fromkeys(checks.row[whole_texts[too_long]].tolist(), error)
+        whole_texts = whole_texts[~too_long]
+    columns = (column[whole_texts].tolist() for column in (checks.row, checks.premise, checks.hypothesis))
     keys = {row: (premise, text, work.used(row).tobytes()) for row, premise, text in zip(*columns, strict=True)}
-    found = work.texts({key: row for row, key in keys.items()}, lengths)
-    there = {row: found[keys[row]] for row in sorted(keys)}
+    by_key = work.texts({key: row for row, key in keys.items()}, lengths)
+    text_of_row = {row: by_key[keys[row]] for row in sorted(keys)}
 
     counts, decides, selected = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool), np.zeros(len(rows), bool)
-    for row, text in there.items():
+    for row, text in text_of_row.items():
         counts[row], decides[row], selected[row] = len(text.spans), text.decides, text.selected
-    starts, ends = np.array([span for text in there.values() for span in text.spans], np.int32).reshape(-1, 2).T.copy()
-    kept = ~((checks.kind == HALLUCINATION) & decides[checks.row])
+    starts, ends = (
+        np.array([span for text in text_of_row.values() for span in text.spans], np.int32).reshape(-1, 2).T.copy()
+    )
+    remaining = ~((checks.kind == HALLUCINATION) & decides[checks.row])
 
     def join(old: npt.NDArray[Any], new: Any) -> npt.NDArray[Any]:
-        return np.concatenate([old[kept], np.asarray(new, old.dtype)])
+        return np.concatenate([old[remaining], np.asarray(new, old.dtype)])
 
     return replace(
         checks,
         texts=strings.texts,
-        premise=join(checks.premise, [premise for text in there.values() for premise in text.premises]),
-        hypothesis=join(checks.hypothesis, [sentence for text in there.values() for sentence in text.hypotheses]),
+        premise=join(checks.premise, [premise for text in text_of_row.values() for premise in text.premises]),
+        hypothesis=join(checks.hypothesis, [sentence for text in text_of_row.values() for sentence in text.hypotheses]),
         row=join(checks.row, np.repeat(np.arange(len(rows)), counts)),
         kind=join(checks.kind, np.full(len(starts), SENTENCE)),
         fact=join(checks.fact, np.full(len(starts), -1)),
@@ -121,8 +128,8 @@ def add_sentences(checks: Checks, rows: Rows, side: SentenceSide) -> Checks:
     )
 
 
-class _Asking:
-    """The work of one window."""
+class _SentenceBuilder:
+    """Builds the checks of sentences of one window."""
 
     def __init__(self, checks: Checks, rows: Rows, side: SentenceSide, strings: _Interner) -> None:
         self.checks, self.rows, self.side, self.strings = checks, rows, side, strings
@@ -137,11 +144,11 @@ class _Asking:
     def used(self, row: int) -> npt.NDArray[np.int32]:
         """Numbers of the distinct triples that a row uses, in its order. int32, *Shape:* (facts,)."""
         triples = self.rows.triples
-        chosen = slice(int(triples.offsets[row]), int(triples.offsets[row + 1]))
-        ids = triples.ids[chosen]
-        return ids if self.rows.used is None else ids[self.rows.used[chosen]]
+        facts = slice(int(triples.offsets[row]), int(triples.offsets[row + 1]))
+        ids = triples.ids[facts]
+        return ids if self.rows.used is None else ids[self.rows.used[facts]]
 
-    def texts(self, row_of: dict[_Key, int], lengths: dict[int, int]) -> dict[_Key, _Text]:
+    def texts(self, row_of: dict[_Key, int], lengths: dict[int, int]) -> dict[_Key, _CheckedText]:
         """The sentences of each distinct text with distinct facts. ``lengths``: of the texts."""
         premises = self.measured({premise for premise, _, _ in row_of}, self.side.premise)
         texts = {h: self.checks.texts[h] for h in {h for _, h, _ in row_of}}
@@ -150,27 +157,32 @@ class _Asking:
         parts = {s for sentences in hypotheses.values() for s in sentences}
         lengths = lengths | self.measured(parts, self.side.hypothesis)
 
-        found: dict[_Key, _Text] = {}
+        results: dict[_Key, _CheckedText] = {}
         index: FactIndex | None = None
         indexed: list[int] = []
         for key in sorted(row_of):  # by facts, so that one index serves all texts about the same ones
             p, h, _ = key
-            sentences, chosen = hypotheses[h], [p] * len(hypotheses[h])
+            sentences, sentence_premises = hypotheses[h], [p] * len(hypotheses[h])
             rooms = [self.side.limit - lengths[s] for s in sentences]
             if premises[p] > min(rooms):
                 facts, terms = self._facts_of(row_of[key], max(LEAST_TOKENS, min(rooms)))
                 if index is None or indexed != facts:
                     index, indexed = FactIndex(terms, self.side.limit), facts
-                chosen = self._select((p, premises[p]), sentences, rooms, facts, index)
+                sentence_premises = self._select((p, premises[p]), sentences, rooms, facts, index)
             decides = premises[p] + lengths[h] > self.side.limit
-            found[key] = _Text(spans[h], sentences, chosen, decides, any(premise != p for premise in chosen))
-        return found
+            is_selected = any(premise != p for premise in sentence_premises)
+            results[key] = _CheckedText(spans[h], sentences, sentence_premises, decides, is_selected)
+        return results
 
     def _select(
         self, all_facts: tuple[int, int], sentences: list[int], rooms: list[int], facts: list[int], index: FactIndex
     ) -> list[int]:
-        """The premise of each sentence of one text, as text ids. ``all_facts``: that of all facts, and its tokens;
-        ``rooms``: the tokens that each sentence leaves for facts."""
+        """The premise of each sentence of one text, as text ids.
+
+        Args:
+            all_facts: text id and number of tokens of the premise of all facts.
+            rooms: number of tokens that each sentence leaves for facts.
+        """
         tokens = self._tokens(facts)
         premises = []
         subjects: dict[int, float] = {}
@@ -184,14 +196,14 @@ class _Asking:
                 premises.append(self._fitting(ranked, facts, tokens, room))
         return premises
 
-    def _fitting(self, ranked: Sequence[int], facts: list[int], tokens: Ints, left: int) -> int:
+    def _fitting(self, ranked: Sequence[int], facts: list[int], tokens: Ints, room: int) -> int:
         """The premise of as many facts as fit, the best-ranked first and at least one, in the order of the row."""
-        order = np.array(ranked[: max(1, left)], np.int64)
-        count = max(1, int(np.searchsorted(np.cumsum(tokens[order]), left, side="right")))
+        order = np.array(ranked[: max(1, room)], np.int64)
+        count = max(1, int(np.searchsorted(np.cumsum(tokens[order]), room, side="right")))
         while True:
             premise = " ".join(self.strings.texts[facts[i]] for i in sorted(order[:count].tolist()))
             # The tokens of the facts may not add up to those of the premise if a tokenizer merges across blanks.
-            over = int(self.side.premise([premise])[0]) - left
+            over = int(self.side.premise([premise])[0]) - room
             if over <= 0 or count == 1:
                 return self.strings[premise]
             count -= max(1, min(count - 1, over // 64))
@@ -201,17 +213,17 @@ class _Asking:
         ``most`` tokens is cut into parts."""
         used = self.used(row).tolist()
         facts = [int(self.checks.facts[number]) for number in used]
-        found: list[tuple[int, FactTerms]] = []
+        entries: list[tuple[int, FactTerms]] = []
         for number, fact, tokens in zip(used, facts, self._tokens(facts).tolist(), strict=True):
             triple = self.rows.triples.distinct[number]
             if number not in self.terms:
                 self.terms[number] = terms_of_fact(triple, self.strings.texts[fact])
             if triple.sentence is None or tokens <= most:
-                found.append((fact, self.terms[number]))
+                entries.append((fact, self.terms[number]))
                 continue
             parts = cut(self.strings.texts[fact], most, self._added)
-            found += [(self.strings[part], terms_of_fact(Triple("", part, ""), part)) for part in parts]
-        return [fact for fact, _ in found], [terms for _, terms in found]
+            entries += [(self.strings[part], terms_of_fact(Triple("", part, ""), part)) for part in parts]
+        return [fact for fact, _ in entries], [terms for _, terms in entries]
 
     def _tokens(self, facts: list[int]) -> Ints:
         """The number of tokens that each fact adds to a premise."""
@@ -251,32 +263,32 @@ def split_text(text: str) -> list[Span]:
 
 def split_document(document: str) -> list[str]:
     """The sentences of a document in order, with all of it that is not blank; white space becomes single blanks."""
-    found: list[str] = []
+    sentences: list[str] = []
     for start, end in _paragraphs(document):
         paragraph = document[start:end]
         begins = [start + first for first, _ in split_text(paragraph)][1:] if _ENDS.search(paragraph) else []
-        found += [" ".join(document[a:b].split()) for a, b in _not_blank(document, pairwise([start, *begins, end]))]
-    return found
+        sentences += [" ".join(document[a:b].split()) for a, b in _not_blank(document, pairwise([start, *begins, end]))]
+    return sentences
 
 
 def cut(text: str, most: int, measure: Measure) -> list[str]:
     """The parts of a text that is too long: each of at most ``most`` tokens, cut at blanks where there are some."""
-    found: list[Span] = []
+    spans: list[Span] = []
     parts = list(_not_blank(text, _pieces(text, (0, len(text)), most)))
     while parts:
         counts = measure([text[start:end] for start, end in parts]).tolist()
         longer: list[Span] = []
         for (start, end), tokens in zip(parts, counts, strict=True):
             if tokens <= most or end - start == 1:
-                found.append((start, end))
+                spans.append((start, end))
             else:
                 longer += _not_blank(text, _pieces(text, (start, end), (end - start + 1) // 2))
         parts = longer
-    return [text[start:end] for start, end in sorted(found)]
+    return [text[start:end] for start, end in sorted(spans)]
 
 
 def _paragraphs(document: str) -> Iterator[Span]:
-    """Parts that are divided into sentences apart: paragraphs, and those of bounded length within long ones."""
+    """Parts that are divided into sentences separately: paragraphs, and parts of bounded length of long ones."""
     start = 0
     for match in _BLANK_LINES.finditer(document):
         yield from _pieces(document, (start, match.start()), _LONGEST_PARAGRAPH)
@@ -297,7 +309,7 @@ def _pieces(document: str, span: Span, most: int) -> Iterator[Span]:
 
 
 def _not_blank(document: str, spans: Iterable[Span]) -> Iterator[Span]:
-    """The spans without outer blanks, those of nothing but blanks left out."""
+    """The spans without outer blanks; spans of nothing but blanks are left out."""
     for start, end in spans:
         text = document[start:end]
         begin = start + len(text) - len(text.lstrip())

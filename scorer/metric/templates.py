@@ -3,8 +3,8 @@
 A template file is JSON, version 1: ``predicate`` → string | list of strings (the first is used) | map from object to
 one of those. ``"$aliases"`` maps other spellings of a predicate to the one in the file, ``"$optional"`` lists facts
 (``"eatType=restaurant"``) that a text may leave out, ``"$sentences"`` sentences that say several facts of one subject
-(:mod:`.joint_templates`). ``"$proposed"`` is a remark, on which nothing depends. The two files of the original project
-load unchanged.
+(:mod:`.joint_templates`). ``"$proposed"`` is a remark without effect. The two files of the original project load
+unchanged.
 
 A triple without a template uses ``The <predicate> of <subject> is <object>.`` (the paper's *backoff*, section 3);
 every use of it is counted.
@@ -40,38 +40,41 @@ Key = tuple[str, str | None]
 
 
 class Fact(NamedTuple):
-    """A triple in words. ``backoff``: no template was found for it."""
+    """A triple in words."""
 
     text: str
     backoff: bool
+    """Whether it has no template."""
 
 
 class Lookup(NamedTuple):
-    """The template for a triple. ``backoff``: it is the general one. ``predicate``: its key in the file, or the key
-    that is missing; ``object``: the key in the map of that predicate, ``None`` if the predicate has no such map."""
+    """The template for a triple."""
 
     pattern: Pattern
     backoff: bool
+    """Whether it is the general one."""
     predicate: str
+    """Its key in the file, or the missing key."""
     object: str | None
+    """The key in the map of that predicate; ``None`` for a predicate without a map."""
 
 
 @dataclass(frozen=True)
 class Templates:
-    """The templates of one file; without any, every fact is backoff.
-
-    ``plain``: predicate → template. ``by_object``: predicate → object → template. ``aliases``: other spelling →
-    predicate. ``optional``: (predicate, object) pairs that the file declares optional. ``joint``: templates of several
-    predicates, in the order of the file. ``sha256``: digest of the canonical JSON, so that a reformatted file has the
-    same identity.
-    """
+    """The templates of one file; without any, every fact is backoff."""
 
     plain: Mapping[str, Pattern] = field(default_factory=dict)
+    """Predicate → template."""
     by_object: Mapping[str, Mapping[str, Pattern]] = field(default_factory=dict)
+    """Predicate → object → template."""
     aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other spelling → predicate."""
     optional: frozenset[tuple[str, str]] = frozenset()
+    """(predicate, object) pairs that the file declares optional."""
     joint: tuple[JointTemplate, ...] = ()
+    """Templates of several predicates, in the order of the file."""
     sha256: str = "none"
+    """Digest of the canonical JSON, so that a reformatted file has the same identity."""
 
     @classmethod
     def load(cls, path: str | Path, warn: Warn | None = None) -> Templates:
@@ -103,7 +106,9 @@ class Templates:
                 if predicate not in _SETTINGS:
                     raise TemplateError(f"{where}: unknown key {predicate!r}; this version knows {sorted(_SETTINGS)}")
             elif isinstance(value, Mapping):
-                by_object[predicate] = {key: _pattern(one, f"{place}, object {key!r}") for key, one in value.items()}
+                by_object[predicate] = {
+                    key: _pattern(template, f"{place}, object {key!r}") for key, template in value.items()
+                }
             else:
                 plain[predicate] = _pattern(value, place)
         if data.get("$version", VERSION) != VERSION:
@@ -111,33 +116,33 @@ class Templates:
         joint = parse_joint_templates(data.get("$sentences", []), where)
         in_joint = {predicate for template in joint for predicate in template.predicates}
         aliases = _aliases(data.get("$aliases", {}), {*plain, *by_object, *in_joint}, where)
-        for other in sorted(in_joint & (aliases.keys() - plain.keys() - by_object.keys())):
+        for alias in sorted(in_joint & (aliases.keys() - plain.keys() - by_object.keys())):
             raise TemplateError(
-                f"{where}: '$sentences' has <{other}>, an alias of {aliases[other]!r}; write <{aliases[other]}>"
+                f"{where}: '$sentences' has <{alias}>, an alias of {aliases[alias]!r}; write <{aliases[alias]}>"
             )
         try:
             optional = parse_optional(data.get("$optional", []))
         except (UsageError, TypeError) as e:
             raise TemplateError(f"{where}: '$optional': {e}") from e
         try:
-            kept = {key: value for key, value in data.items() if key != "$proposed"}
-            content = json.dumps(kept, sort_keys=True, ensure_ascii=False, default=dict).encode()
+            identity = {key: value for key, value in data.items() if key != "$proposed"}
+            content = json.dumps(identity, sort_keys=True, ensure_ascii=False, default=dict).encode()
         except UnicodeEncodeError as e:  # JSON can encode half of a surrogate pair, which no tokenizer accepts
             half = f"\\u{ord(e.object[e.start]):04x}"
             raise TemplateError(f"{where}: {half} is half of a surrogate pair, not a character; remove it") from e
         except (TypeError, ValueError, RecursionError) as e:  # only the first item of a list was checked before
             raise TemplateError(f"{where}: a value cannot be used ({e}); use strings, lists and objects") from e
-        made = cls(plain, by_object, aliases, optional, joint, hashlib.sha256(content).hexdigest())
-        if warn is not None and (lacking := made.without_slot()):
+        templates = cls(plain, by_object, aliases, optional, joint, hashlib.sha256(content).hexdigest())
+        if warn is not None and (lacking := templates.without_slot()):
             (predicate, value), slots = next(iter(lacking.items()))
             name = f"{predicate!r}" + (f", object {value!r}," if value is not None else "")
             absent = " and ".join(f"<{slot}>" for slot in slots)
             more = f"; templates of the file without a slot: {len(lacking):,}" if len(lacking) > 1 else ""
             warn(f"{where}: the template of {name} has no {absent}{more}")
-        return made
+        return templates
 
     def without_slot(self) -> dict[Key, tuple[str, ...]]:
-        """The slots that templates lack: the subject's in any, the object's in those that are not for one object."""
+        """The slots that templates lack: the subject's, and the object's in a template that is not for one object."""
         lacking: dict[Key, tuple[str, ...]] = {}
         for predicate, pattern in self.plain.items():
             lacking[predicate, None] = tuple(slot for slot in ("subject", "object") if slot not in pattern[1::2])
@@ -151,8 +156,8 @@ class Templates:
         return predicate if has_template else self.aliases.get(predicate, predicate)
 
     def sentences_of(self, predicates: Iterable[str]) -> dict[str, str]:
-        """Of predicates that data have, those that a sentence says together with others that they have, and the first
-        such sentence of each, for people."""
+        """The first sentence, for people, of each of the ``predicates`` that a sentence says together with others of
+        them."""
         spellings = {predicate: self.canonical(predicate) for predicate in predicates}
         in_data, sentences = set(spellings.values()), dict[str, str]()
         for template in self.joint:
@@ -179,9 +184,9 @@ class Templates:
         """
         if not triple.subject:  # it was given as a sentence
             return Fact(triple.predicate, backoff=False)
-        found = self.lookup(triple)
+        template = self.lookup(triple)
         values = {"subject": triple.subject, "object": unquoted(triple.object)}
-        return Fact(fill_slots(found.pattern, values), found.backoff)
+        return Fact(fill_slots(template.pattern, values), template.backoff)
 
     def is_optional(self, triple: Triple, optional: frozenset[tuple[str, str]]) -> bool:
         """Whether a text may leave this triple out, under either spelling of its predicate."""
@@ -217,15 +222,17 @@ def _pattern(value: Any, where: str) -> Pattern:
         raise TemplateError(
             f"{where}: found {described(value)}; a template is a string, or a list whose first item is one"
         )
-    if (other := OTHER_SLOT.search(value)) is not None:
-        raise TemplateError(f"{where}: found {other[0]} in {value!r}; did you mean <{other[1].lower()}>?")
+    if (match := OTHER_SLOT.search(value)) is not None:
+        raise TemplateError(f"{where}: found {match[0]} in {value!r}; did you mean <{match[1].lower()}>?")
     return tuple(_SLOT.split(value))
 
 
-def _aliases(value: Any, known: set[str], where: str) -> dict[str, str]:
+def _aliases(value: Any, predicates: set[str], where: str) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise TemplateError(f"{where}: '$aliases' is {described(value)}, not an object of spelling → predicate")
-    for other, predicate in value.items():
-        if not isinstance(predicate, str) or predicate not in known:
-            raise TemplateError(f"{where}: alias {other!r} points to {predicate!r}, which has no template in the file")
+    for spelling, predicate in value.items():
+        if not isinstance(predicate, str) or predicate not in predicates:
+            raise TemplateError(
+                f"{where}: alias {spelling!r} points to {predicate!r}, which has no template in the file"
+            )
     return dict(value)

@@ -1,4 +1,4 @@
-"""One spelling of a value in all forms, and Arrow's columns as values of Python whose single values are text.
+"""One spelling of a value in all forms, and Arrow's columns as values of Python with single values as text.
 
 A whole number has no point (``5.0`` is ``5``), a float is the shortest decimal that reads back, an exponent is written
 out (:mod:`scorer.system.numbers`), dates, times and durations are ISO 8601 with a blank between date and time.
@@ -50,7 +50,7 @@ UNREADABLE = Unreadable()
 
 
 def spell(value: Any) -> str | None:
-    """A single value of Python as text; ``None`` for null, for what is not a number, and for no single value.
+    """A single value of Python as text; ``None`` for null, NaN, infinities, and anything that is no single value.
 
     Raises:
         ValueError: an integer of thousands of digits.
@@ -71,8 +71,8 @@ def spell(value: Any) -> str | None:
     if isinstance(value, np.datetime64 | np.timedelta64):
         if np.isnat(value):
             return None
-        (found,) = spell_column(pa.array(np.array([value])))
-        return found if isinstance(found, str) else None
+        (text,) = spell_column(pa.array(np.array([value])))
+        return text if isinstance(text, str) else None
     if isinstance(value, datetime):
         return value.isoformat(" ") if value == value else None  # pandas has a time that is none
     return value.isoformat() if isinstance(value, date | time) else None
@@ -93,7 +93,7 @@ def spell_column(column: pa.Array) -> list[Any]:
 
 
 def stored_values(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any], Callable[[Any], str | None]]:
-    """The distinct values of a column of a scalar type, as numbers where Arrow holds more than Python does.
+    """The distinct values of a column of a scalar type, as numbers if Arrow's range exceeds Python's.
 
     Returns:
         Codes, int64, *Shape:* (rows,), the number of distinct values for null; these values; the function that spells
@@ -106,14 +106,14 @@ def stored_values(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any], C
     elif types.is_decimal(column.type) and column.type.bit_width < 128:  # Arrow cannot encode it
         column = column.cast(pa.decimal128(38, column.type.scale))
     encoded = column.dictionary_encode()
-    known, kind = encoded.dictionary, column.type
-    codes = pc.fill_null(encoded.indices.cast(pa.int64()), len(known)).to_numpy(zero_copy_only=False)
+    distinct, kind = encoded.dictionary, column.type
+    codes = pc.fill_null(encoded.indices.cast(pa.int64()), len(distinct)).to_numpy(zero_copy_only=False)
     if types.is_floating(kind):
-        return codes, list(known.to_numpy(zero_copy_only=False)), spell
+        return codes, list(distinct.to_numpy(zero_copy_only=False)), spell
     if types.is_temporal(kind):
         ticks = pa.int32() if kind.bit_width == 32 else pa.int64()
-        return codes, known.view(ticks).to_pylist(), _temporal(kind)
-    return codes, known.to_pylist(), spell
+        return codes, distinct.view(ticks).to_pylist(), _temporal(kind)
+    return codes, distinct.to_pylist(), spell
 
 
 def _temporal(kind: pa.DataType) -> Callable[[int], str]:
@@ -150,8 +150,8 @@ def _zone(name: str) -> tzinfo:
 
 def _duration(nanoseconds: int) -> str:
     """``P1DT2H3M4.5S``, ``PT0S``."""
-    sign, left = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
-    seconds, rest = divmod(left, 10**9)
+    sign, magnitude = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
+    seconds, rest = divmod(magnitude, 10**9)
     days, seconds = divmod(seconds, 86400)
     hours, minutes, seconds = seconds // 3600, seconds // 60 % 60, seconds % 60
     fraction = f".{rest:09}".rstrip("0") if rest else ""
@@ -184,7 +184,7 @@ def is_part(kind: pa.DataType) -> bool:
 
 def flatten(column: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
     """The number of elements of each list or map of a column, int64, *Shape:* (rows,), 0 for null; and the elements of
-    all rows: those of a map are structs of ``key`` and ``value``."""
+    all rows; the elements of a map are structs of ``key`` and ``value``."""
     if types.is_map(column.type):
         pair = pa.struct([("key", column.type.key_type), ("value", column.type.item_type)])
         column = column.cast(pa.list_(pair))
@@ -200,10 +200,10 @@ def as_text(column: pa.Array) -> pa.Array:
 
 
 def to_python(column: pa.Array) -> list[Any]:
-    """The values of a column as Python objects whose single values are text.
+    """The values of a column as Python objects with single values as text.
 
-    Bytes that are not UTF-8 become halves of surrogate pairs. What cannot be written, and a struct or a map with a key
-    twice, is :data:`UNREADABLE`.
+    Bytes that are not UTF-8 become halves of surrogate pairs. A value that cannot be written is :data:`UNREADABLE`, and
+    so is a struct or a map with a key twice.
     """
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -213,20 +213,20 @@ def to_python(column: pa.Array) -> list[Any]:
         return [None if value is None else value.decode("utf-8", "surrogateescape") for value in values]
     if is_part(kind):
         return spell_column(column)
-    found: list[Any] = [UNREADABLE] * len(column)
+    objects: list[Any] = [UNREADABLE] * len(column)
     if types.is_struct(kind):
         names = [field.name for field in kind]
         children = [to_python(child) for child in column.flatten()]
         rows = zip(*children, strict=True) if children else [()] * len(column)
-        found = [_object(names, row) for row in rows]
+        objects = [_object(names, row) for row in rows]
     elif is_list(kind) or (types.is_map(kind) and is_part(kind.key_type)):
         lengths, flat = flatten(column)
         parts = [to_python(flat.field(name)) for name in ("key", "value")] if types.is_map(kind) else [to_python(flat)]
         ends = np.cumsum(lengths).tolist()
         for row, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
-            held = [part[start:end] for part in parts]
-            found[row] = _object(*held) if types.is_map(kind) else held[0]
-    return [value if there else None for value, there in zip(found, column.is_valid().to_pylist(), strict=True)]
+            slices = [part[start:end] for part in parts]
+            objects[row] = _object(*slices) if types.is_map(kind) else slices[0]
+    return [value if is_valid else None for value, is_valid in zip(objects, column.is_valid().to_pylist(), strict=True)]
 
 
 def _object(names: Sequence[Any], values: Sequence[Any]) -> Any:

@@ -4,8 +4,8 @@ The omission side of a row fails if any of its omission checks fails (or the thi
 its hallucination side if the hallucination check fails. The confidence is the smallest entailment probability of all
 checks of the row; under the protocol ``factspotter`` it is their mean. It is 1 where nothing is asked.
 
-A fact that is omitted is *contradicted* where the probability of contradiction of its check is at least the bundle's
-threshold: the text says it wrongly, and otherwise leaves it out. No label depends on that.
+An omitted fact is *contradicted* if the probability of contradiction of its check is at least the bundle's threshold:
+then the text says it wrongly, otherwise it leaves it out. No label depends on that.
 
 Checks of sentences (:mod:`scorer.metric.sentences`) decide where the whole text does not fit the model: they replace
 its hallucination check, and all must pass. Of a text that fits, the worst of several sentences counts as much as the
@@ -37,38 +37,48 @@ CONTRADICTION, NEUTRAL, ENTAILMENT = 0, 1, 2
 
 @dataclass
 class Verdicts:
-    """The labels of a window.
-
-    ``columns``: the arrays of :data:`.columns.OUTPUT` by name, without those that do not depend on the model.
-    ``sentence_entailment``: float32, *Shape:* (sentences,), NaN where there is none. ``errors``, ``notes``: by row.
-    """
+    """The labels of a window."""
 
     columns: dict[str, pa.Array]
+    """The arrays of :data:`.columns.OUTPUT` that depend on the model, by name."""
     sentence_entailment: npt.NDArray[np.float32]
+    """P(entailment) of each sentence, NaN where there is none, *Shape:* (sentences,)."""
     errors: dict[int, RowError]
+    """The error of a row, by row."""
     notes: dict[int, str]
+    """The notes of a row, by row."""
 
 
 def passes(probabilities: npt.NDArray[np.float32], threshold: float = 0.5) -> npt.NDArray[np.bool_]:
     """Whether entailment is strictly the highest (a tie fails), or without other classes at least ``threshold``.
 
-    *Shape:* (n, 3), float32, in the order C, N, E, NaN for a class that the model does not have → (n,), bool.
+    *Shape:* (n, 3), float32, in the order C, N, E, NaN for a class that the model does not have → (n,), bool. A check
+    with a positive margin (:func:`margins`) passes; with the margin 0 it passes only without other classes.
     """
+    limit, is_threshold = _limits(probabilities, threshold)
     entailment = probabilities[:, ENTAILMENT]
-    others = np.maximum(probabilities[:, CONTRADICTION], probabilities[:, NEUTRAL])
-    return np.where(np.isnan(others), entailment >= np.float32(threshold), entailment > others)
+    return (entailment > limit) | (is_threshold & (entailment == limit))
 
 
 def margins(probabilities: npt.NDArray[np.float32], threshold: float = 0.5) -> npt.NDArray[np.float32]:
     """P(entailment) minus the larger of the others, or without other classes minus ``threshold``; positive where a
     check passes. *Shape:* (n, 3), float32 → (n,), float32."""
+    limit, _ = _limits(probabilities, threshold)
+    return (probabilities[:, ENTAILMENT] - limit).astype(np.float32)
+
+
+def _limits(
+    probabilities: npt.NDArray[np.float32], threshold: float
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """The probability that P(entailment) is compared with: the larger of the other classes, or without them
+    ``threshold``; and whether it is the threshold. *Shape:* (n, 3), float32 → (n,), float32, and (n,), bool."""
     others = np.maximum(probabilities[:, CONTRADICTION], probabilities[:, NEUTRAL])
-    return np.where(np.isnan(others), probabilities[:, ENTAILMENT] - np.float32(threshold),
-                    probabilities[:, ENTAILMENT] - others).astype(np.float32)  # fmt: skip
+    is_threshold = np.isnan(others)
+    return np.where(is_threshold, np.float32(threshold), others), is_threshold
 
 
 def by_worst_sentence(checks: Checks) -> npt.NDArray[np.bool_]:
-    """The checks of whole texts and of sentences, of texts of several sentences that fit the model. bool, *Shape:*
+    """Checks of whole texts and of sentences, for texts of several sentences that fit the model. bool, *Shape:*
     (checks,)."""
     sentences = checks.sentences
     if sentences is None:
@@ -80,14 +90,15 @@ def by_worst_sentence(checks: Checks) -> npt.NDArray[np.bool_]:
 def _worst_sentences(
     checks: Checks, margin: npt.NDArray[np.float32], entailment: npt.NDArray[np.float32]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Rows whose whole text and worst sentence decide together, and whether they fail: unless the mean of the margins
-    is positive. The worst sentence is the first with the smallest P(entailment). *Shape:* (judged rows,) each."""
-    asked = np.flatnonzero(by_worst_sentence(checks) & ~np.isnan(entailment))
-    texts, parts = (asked[checks.kind[asked] == kind] for kind in (HALLUCINATION, SENTENCE))
+    """Rows that the whole text and the worst sentence decide together, and whether they fail: unless the mean of the
+    margins is positive. The worst sentence is the first with the smallest P(entailment). *Shape:* (judged rows,) each.
+    """
+    scored = np.flatnonzero(by_worst_sentence(checks) & ~np.isnan(entailment))
+    texts, parts = (scored[checks.kind[scored] == kind] for kind in (HALLUCINATION, SENTENCE))
     order = parts[np.lexsort((parts, entailment[parts], checks.row[parts]))]
     rows, first = np.unique(checks.row[order], return_index=True)
-    rows, mine, theirs = np.intersect1d(checks.row[texts], rows, return_indices=True)
-    return rows, ~(margin[texts[mine]] + margin[order[first[theirs]]] > 0)
+    rows, of_texts, of_sentences = np.intersect1d(checks.row[texts], rows, return_indices=True)
+    return rows, ~(margin[texts[of_texts]] + margin[order[first[of_sentences]]] > 0)
 
 
 def decide(
@@ -109,12 +120,13 @@ def decide(
     Args:
         probabilities: float32, *Shape:* (checks, 3), as :func:`passes` takes them.
         status: int8, *Shape:* (checks,), :data:`scorer.status.SCORED` or the reason for missing probabilities.
-        truncated: bool, *Shape:* (checks,), checks whose pair was truncated to fit the model.
+        truncated: bool, *Shape:* (checks,), pairs that were truncated to fit the model.
         unknown: bool, *Shape:* (checks,), checks with characters that the tokenizer does not know.
-        omission_side: whether the run checks it. mean: whether the confidence is a mean instead of the smallest.
+        omission_side: whether the run checks the omission side.
+        mean: whether the confidence is a mean instead of the smallest.
         worst_sentence: whether the worst of several sentences counts as much as the whole text.
-        threshold: as :func:`passes` takes it. contradiction: the least probability at which a text contradicts a fact
-            that it omits; ``None`` where it is not known.
+        threshold: as :func:`passes` takes it.
+        contradiction: the least probability at which a text contradicts a fact that it omits; ``None`` if unknown.
     """
     n = len(rows)
     scored = status == SCORED
@@ -146,12 +158,13 @@ def decide(
     fine[broken], confidence[broken] = -1, np.nan
 
     notes = _notes(checks, truncated, unknown)
-    known = _known_omissions(rows, checks, scored) if omission_side else checks.blank
+    contradicts = _contradicts(failed, probabilities, contradiction)
+    fully_checked = _fully_checked(rows, checks, scored) if omission_side else checks.blank
     columns = {  # from_pandas: NaN is null
         "fine": _labels(fine, FINE),
         "rough": _labels(np.minimum(fine, 1), ROUGH),
         "confidence": pa.array(confidence, from_pandas=True),
-        **_fact_columns(rows, checks, entailment, failed, _contradicts(failed, probabilities, contradiction), known),
+        **_fact_columns(rows, checks, entailment, failed, contradicts, fully_checked),
         "text_entailment": _of_rows(checks, entailment, HALLUCINATION, n),
         "all_facts_entailment": _of_rows(checks, entailment, ALL_FACTS, n),
         "error": _sparse({row: error.text for row, error in errors.items()}, n),
@@ -161,20 +174,20 @@ def decide(
 
 
 def _deciding_sentences(checks: Checks) -> npt.NDArray[np.bool_]:
-    """Checks of sentences that count, since they replace that of the whole text. bool, *Shape:* (checks,)."""
+    """Checks of sentences that replace the check of the whole text. bool, *Shape:* (checks,)."""
     in_sentence, sentences = checks.kind == SENTENCE, checks.sentences
     return in_sentence & sentences.decides[checks.row] if sentences is not None else in_sentence
 
 
 def _of_rows(checks: Checks, entailment: npt.NDArray[np.float32], kind: int, rows: int) -> pa.Array:
-    """P(entailment) of the check of a kind of each row, null without one. float32, *Shape:* (rows,)."""
+    """P(entailment) of each row's check of a kind, null without one. float32, *Shape:* (rows,)."""
     values = np.full(rows, np.nan, np.float32)
     values[checks.row[checks.kind == kind]] = entailment[checks.kind == kind]
     return pa.array(values, from_pandas=True)
 
 
-def _known_omissions(rows: Rows, checks: Checks, scored: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Rows whose omission checks all have a result. bool, *Shape:* (rows,)."""
+def _fully_checked(rows: Rows, checks: Checks, scored: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Rows with results of all their omission checks. bool, *Shape:* (rows,)."""
     unchecked = np.bincount(checks.row[~scored & (checks.kind == OMISSION)], minlength=len(rows)) > 0
     unchecked[list(rows.errors)] = True
     return ~unchecked
@@ -183,7 +196,7 @@ def _known_omissions(rows: Rows, checks: Checks, scored: npt.NDArray[np.bool_]) 
 def _contradicts(
     failed: npt.NDArray[np.bool_], probabilities: npt.NDArray[np.float32], threshold: float | None
 ) -> npt.NDArray[np.bool_] | None:
-    """Failed checks whose text says the fact wrongly. bool, *Shape:* (checks,); ``None`` without a threshold."""
+    """Failed checks of facts that the text says wrongly. bool, *Shape:* (checks,); ``None`` without a threshold."""
     return None if threshold is None else failed & (probabilities[:, CONTRADICTION] >= np.float32(threshold))
 
 
@@ -193,10 +206,14 @@ def _fact_columns(
     entailment: npt.NDArray[np.float32],
     failed: npt.NDArray[np.bool_],
     contradicts: npt.NDArray[np.bool_] | None,
-    known: npt.NDArray[np.bool_],
+    fully_checked: npt.NDArray[np.bool_],
 ) -> dict[str, pa.Array]:
-    """The columns of single facts. ``contradicts``: bool, *Shape:* (checks,), failed checks whose text says the fact
-    wrongly, ``None`` where that is not known; ``known``: bool, *Shape:* (rows,), rows whose omissions are known."""
+    """The columns of single facts.
+
+    Args:
+        contradicts: failed checks of facts that the text says wrongly, bool, *Shape:* (checks,); ``None`` if unknown.
+        fully_checked: rows with results of all their omission checks, bool, *Shape:* (rows,).
+    """
     triples, about_fact = rows.triples, checks.kind == OMISSION
     omitted = np.repeat(checks.blank, triples.lengths) & (True if rows.used is None else rows.used)
     omitted[checks.fact[about_fact & failed]] = True
@@ -207,9 +224,9 @@ def _fact_columns(
         contradicted[checks.fact[about_fact & contradicts]] = True
     checked = np.bincount(checks.row[about_fact], minlength=len(rows)) > 0
     return {
-        "omitted": _positions(triples, omitted, known),
+        "omitted": _positions(triples, omitted, fully_checked),
         "contradicted": _positions(
-            triples, contradicted, known if contradicts is not None else np.zeros(len(rows), bool)
+            triples, contradicted, fully_checked if contradicts is not None else np.zeros(len(rows), bool)
         ),
         "fact_entailment": to_lists(
             pa.array(triples.spread(values), from_pandas=True), triples.of_rows.offsets, checked
@@ -218,7 +235,8 @@ def _fact_columns(
 
 
 def _positions(facts: FactTable, marked: npt.NDArray[np.bool_], valid: npt.NDArray[np.bool_]) -> pa.Array:
-    """The positions of marked facts in each row. ``marked``: bool, *Shape:* (facts,); ``valid``: as of lists."""
+    """The positions of marked facts in each row. ``marked``: bool, *Shape:* (facts,); ``valid``: bool, *Shape:*
+    (rows,), see :func:`to_lists`."""
     marked, offsets, lengths = facts.spread(marked), facts.of_rows.offsets, facts.of_rows.lengths
     positions = (np.arange(len(marked)) - np.repeat(offsets[:-1], lengths))[marked].astype(np.int32)
     return to_lists(pa.array(positions), np.concatenate([[0], np.cumsum(marked)])[offsets], valid)
@@ -256,8 +274,8 @@ def _notes(
         (TRUNCATED, np.unique(checks.row[truncated]) if truncated is not None else ()),
         (UNKNOWN_TOKENS, np.unique(checks.row[unknown]) if unknown is not None else ()),
     ]
-    for note, found in noted:
-        for row in map(int, found):
+    for note, noted_rows in noted:
+        for row in map(int, noted_rows):
             notes[row] = f"{notes[row]}+{note}" if row in notes else note
     return notes
 
