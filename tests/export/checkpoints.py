@@ -19,7 +19,7 @@ from export import export_bundle
 from export.checkpoint import Checkpoint, open_checkpoint
 from export.families import FAMILIES, Family
 from export.graph import export_fused
-from export.labels import NO_ANSWERS
+from export.labels import AS_STATED
 from export.toolchain import quiet
 from scorer.inference.bundle import Bundle
 from scorer.inference.device import CPU
@@ -97,7 +97,7 @@ def make_checkpoint(
 
 
 def opened(checkpoint: Path) -> Checkpoint:
-    return open_checkpoint(str(checkpoint), None, NO_ANSWERS, lambda _: None)
+    return open_checkpoint(str(checkpoint), None, AS_STATED, lambda _: None)
 
 
 def fuse(checkpoint: Path, path: Path) -> None:

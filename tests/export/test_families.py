@@ -189,13 +189,13 @@ def test_a_config_that_is_read_wrongly_is_noticed(tmp_path: Path, monkeypatch: p
     checkpoint = make_checkpoint(tmp_path / "v4", "modernbert", local_rope_theta=160000.0, num_hidden_layers=4)
     found = opened(checkpoint)
     probes = built_in_probes(found.tokenizer, found.max_length)[-80:]
-    _, expected = bundle_writer._load_and_ask(found, probes, lambda _: None)
+    _, expected = bundle_writer._load_and_predict(found, probes, lambda _: None)
     pairs = [(probe.premise, probe.hypothesis) for probe in probes[::16]]
     np.testing.assert_allclose(expected[::16], expected_logits(checkpoint, pairs), atol=1e-5)
     known = {**found.model_config, "local_rope_theta": 10000.0}
     misread = replace(found, load=lambda: _load(found.family, known, 3, find_source(str(checkpoint), None, print)))
     with pytest.raises(CheckpointError, match="transformers itself gives other logits"):
-        bundle_writer._load_and_ask(misread, probes, lambda _: None)
+        bundle_writer._load_and_predict(misread, probes, lambda _: None)
 
 
 def test_a_deberta_config_that_lacks_a_key_has_transformers_default() -> None:
