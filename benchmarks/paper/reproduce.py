@@ -138,7 +138,7 @@ def _interval(report: LabelReport, figure: str) -> Any:
 def _check_model(first: dict[str, Any], last: dict[str, Any]) -> None:
     """Refuse results of two models, for example if the bundle was replaced during the eight runs."""
     one, other = (Signature.of_line(line["signature"] or "") for line in (first, last))
-    changed = [part for part in one.changes_to(other) if part.startswith(("model:", "prec:", "metric:"))]
+    changed = [str(change) for change in one.changes_to(other) if change.key in ("model", "prec", "metric")]
     if changed:
         raise UsageError(
             f"the runs of {first['data']} {first['templates']} and {last['data']} {last['templates']} are of different "

@@ -49,7 +49,7 @@ class DocumentBuilder:
     def _baseline(self, earlier: Output) -> Baseline:
         if {*map(resolved, earlier.outs)} & {*map(resolved, self.output.outs)}:
             raise UsageError(f"--baseline {earlier.name} is the output itself; pass the output of an earlier run")
-        differs = earlier.full_signature.changes_to(self.output.full_signature)
+        differs = [str(change) for change in earlier.full_signature.changes_to(self.output.full_signature)]
         if differs and not self.options.across_signatures:
             raise UsageError(
                 f"{self.output.name} was scored differently from {earlier.name} ({'; '.join(differs)}); a "

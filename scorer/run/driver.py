@@ -27,7 +27,7 @@ from ..storage.location import named
 from ..storage.output_folder import OutputFolder
 from ..storage.output_writer import OutputWriter, Totals, lock_output
 from ..storage.plan import Part, Plan, belongs_to_part, shards_digest
-from ..storage.receipts import NO_RECEIPT, RECEIPTS, InputRecord, Receipt, canonical
+from ..storage.receipts import RECEIPTS, InputRecord, NoReceipt, Receipt, Unusable, canonical
 from ..storage.shards import FIRST_ROWS, Shard
 from ..system.codec import encode, program_version
 from ..system.numbers import percent
@@ -169,7 +169,7 @@ def make_plan(
     return plan, [shard for shard in found.shards if shard.relative in inputs]
 
 
-def notes_of(todo: Mapping[Shard, str]) -> list[str]:
+def notes_of(todo: Mapping[Shard, Unusable]) -> list[str]:
     """Which shards are scored again and why, and which are large. ``todo``: with why each is not done."""
     lines = [
         f"scored again ({count_of(len(paths), 'shard')}): {reason}: {named(paths)}"
@@ -183,13 +183,13 @@ def notes_of(todo: Mapping[Shard, str]) -> list[str]:
     return lines
 
 
-def group_by_reason(todo: Mapping[Shard, str]) -> dict[str, list[str]]:
+def group_by_reason(todo: Mapping[Shard, Unusable]) -> dict[str, list[str]]:
     """Paths of the shards that were scored before and are scored again, by reason."""
-    found: dict[str, list[str]] = {}
-    for shard, reason in todo.items():
-        if reason != NO_RECEIPT:
-            found.setdefault(reason, []).append(shard.relative)
-    return found
+    paths: dict[str, list[str]] = {}
+    for shard, receipt in todo.items():
+        if not isinstance(receipt, NoReceipt):
+            paths.setdefault(receipt.reason, []).append(shard.relative)
+    return paths
 
 
 def score(

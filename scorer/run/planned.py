@@ -13,7 +13,8 @@ from ..metric.joining import SentenceUse
 from ..scoring.settings import Settings
 from ..storage.inputs import find_files
 from ..storage.output_folder import OutputFolder
-from ..storage.receipts import NO_RECEIPT, FactCounts
+from ..storage.receipts import FactCounts, NoReceipt, Unusable
+from ..storage.shards import Shard
 from ..system.codec import OpenRecord
 from .driver import group_by_reason, make_plan, notes_of, refuse_unusable
 from .executors import Inspected, Job, Reporter, RunOptions
@@ -77,7 +78,7 @@ def plan_run(
         unreadable = {name: footer.error for name, (_, footer) in found.unreadable.items()}
         lines = [f"shards: {len(found.shards):,}, {len(unreadable)} unusable"]
         lines += [f"  {name}: {error}" for name, error in unreadable.items()]
-        for line in [*lines, f"rows: {found.rows:,}", *notes_of(dict.fromkeys(found.shards, NO_RECEIPT))]:
+        for line in [*lines, f"rows: {found.rows:,}", *notes_of(dict.fromkeys(found.shards, NoReceipt()))]:
             show(line)
         refuse_unusable(found)
         sample = read_sample(settings, found, show, reporter.say)
@@ -96,7 +97,8 @@ def _compare(inline: Inline, found: Inspected, has_output: bool, show: Show) -> 
     inline.open(stored, [])
     info = inline.info
     plan, shards = make_plan(info, found, options, stored, inline.job.settings.to_plan())
-    todo, refused = dict.fromkeys(shards, NO_RECEIPT), None
+    todo: dict[Shard, Unusable] = dict.fromkeys(shards, NoReceipt())
+    refused = None
     if output is not None:
         state = output.compare(plan, shards, stored)
         todo = dict(state.todo)

@@ -296,7 +296,7 @@ class Reuse:
         outputs, end = [], 0
         for one in self._outputs:
             first, end = end, end + one.rows
-            differs = tuple(one.signature.changes_to(self._signature))
+            differs = tuple(map(str, one.signature.changes_to(self._signature)))
             outputs.append(
                 ReusedOutput(
                     out=one.name,

@@ -343,4 +343,4 @@ def differences(first: WorkerInfo, other: WorkerInfo) -> str:
         }
         for info in (first, other)
     )
-    return "; ".join(changes(one, two))
+    return "; ".join(map(str, changes(one, two)))

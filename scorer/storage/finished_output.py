@@ -113,8 +113,8 @@ def _check_footer(uri: str, file: pq.ParquetFile, receipt: Receipt) -> None:
     rows, signature = file.metadata.num_rows, Signature.of_footer(file.schema_arrow.metadata)
     if rows != receipt.output.rows:
         raise OutputError(f"{uri} has {rows:,} rows, its receipt says {receipt.output.rows:,}{_RUN_AGAIN}")
-    if changed := Signature.of(receipt.fingerprint).changes_to(signature):
-        raise OutputError(f"{uri} was scored differently from what its receipt says ({', '.join(changed)}){_RUN_AGAIN}")
+    if changed := ", ".join(map(str, Signature.of(receipt.fingerprint).changes_to(signature))):
+        raise OutputError(f"{uri} was scored differently from what its receipt says ({changed}){_RUN_AGAIN}")
 
 
 @dataclass(frozen=True)
@@ -462,7 +462,7 @@ def _one_signature(found: Sequence[tuple[str, Signature]], advice: str, error: t
     first, signature = found[0]
     for name, other in found[1:]:
         if differs := signature.changes_to(other):
-            raise error(f"{first} and {name} were scored differently ({', '.join(differs)}); {advice}")
+            raise error(f"{first} and {name} were scored differently ({', '.join(map(str, differs))}); {advice}")
     return signature
 
 

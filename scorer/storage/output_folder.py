@@ -24,11 +24,12 @@ from .location import Location, named
 from .plan import PLAN, SUCCESS, Plan
 from .receipts import (
     FAILED,
-    NO_RECEIPT,
     RECEIPTS,
     ROW_RANGE,
+    Change,
     FailedShard,
     Identity,
+    NoReceipt,
     Receipt,
     Shard,
     Signature,
@@ -71,7 +72,7 @@ class OutputFolder:
         """The receipt of a shard, or why there is none that can be used; a :class:`.SchemaError` if another version of
         this program wrote it."""
         if (content := self.store.read(receipt_name(relative))) is None:
-            return Unusable(NO_RECEIPT)
+            return NoReceipt()
         try:
             found = unseal(content, Receipt, "its receipt", advice="")
         except DamagedFileError as error:
@@ -102,7 +103,7 @@ class OutputFolder:
         if plan is None or not all(map(is_output, plan.inputs)):
             return f"its {PLAN} is damaged"
         receipts = self.receipts(plan.inputs) if receipts is None else receipts
-        found = {relative: receipts.get(relative, Unusable(NO_RECEIPT)) for relative in plan.inputs}
+        found = {relative: receipts.get(relative, NoReceipt()) for relative in plan.inputs}
         for relative, receipt in found.items():
             if isinstance(receipt, Unusable):
                 return f"{relative}: {receipt.reason}"
@@ -126,22 +127,30 @@ class OutputFolder:
         failed = self.failed_shards()
         return [failed[name] for name in plan.inputs if name in failed and not isinstance(receipts.get(name), Receipt)]
 
-    def why_not_done(self, shard: Shard, plan: Plan, receipt: Receipt | Unusable, info: FileInfo | None) -> str | None:
-        """Why a shard is not done; ``None`` if it is. An input is the same while its size and footer are, and its time
-        and version or its content. ``info``: of the output."""
+    def believe(
+        self, shard: Shard, plan: Plan, receipt: Receipt | Unusable, info: FileInfo | None
+    ) -> Receipt | Unusable:
+        """The receipt of a shard that is done, or why the shard is not done.
+
+        An input is the same while its size and footer are, and its time and version or its content.
+
+        Args:
+            receipt: of the shard, as it is stored.
+            info: of the output; ``None`` if it does not exist.
+        """
         if isinstance(receipt, Unusable):
-            return receipt.reason
-        wanted, found = plan.fingerprint(shard), receipt.input
-        if receipt.fingerprint != wanted:
-            return "; ".join(receipt.fingerprint.differences(wanted))
-        if found.identity != shard.identity:
+            return receipt
+        fingerprint, scored = plan.fingerprint(shard), receipt.input
+        if receipt.fingerprint != fingerprint:
+            return Unusable("; ".join(receipt.fingerprint.differences(fingerprint)))
+        if scored.identity != shard.identity:
             names = sorted(Identity.__struct_fields__)
-            changed = [one for one in names if getattr(found.identity, one, None) != getattr(shard.identity, one)]
-            was = found.content_sha256 if changed == ["mtime_ns"] else None
-            if was is None or content_sha256(shard.file.uri, shard.identity) != was:
-                return f"its input changed: {', '.join(changed)}"
-        counted = receipt.counts.rows.all == receipt.output.rows
-        return None if counted and self.is_intact(receipt, info) else "its output is damaged"
+            changed = [name for name in names if getattr(scored.identity, name, None) != getattr(shard.identity, name)]
+            content = scored.content_sha256 if changed == ["mtime_ns"] else None
+            if content is None or content_sha256(shard.file.uri, shard.identity) != content:
+                return Unusable(f"its input changed: {', '.join(changed)}")
+        is_counted = receipt.counts.rows.all == receipt.output.rows
+        return receipt if is_counted and self.is_intact(receipt, info) else Unusable("its output is damaged")
 
     def compare(
         self, plan: Plan, shards: Sequence[Shard], stored: Plan | None, *, rescore: bool = False
@@ -153,18 +162,18 @@ class OutputFolder:
             rescore: shards that were scored on another device or runtime are to be scored again.
         """
         files = self.store.list()
-        receipts = self.receipts(one.relative for one in shards if receipt_name(one.relative) in files)
-        todo: dict[Shard, str] = {}
+        receipts = self.receipts(shard.relative for shard in shards if receipt_name(shard.relative) in files)
+        todo: dict[Shard, Unusable] = {}
         done: dict[str, Receipt] = {}
         for shard in shards:
-            receipt = receipts.get(shard.relative, Unusable(NO_RECEIPT))
-            reason = self.why_not_done(shard, plan, receipt, files.get(shard.relative))
-            if reason is None and isinstance(receipt, Receipt):
-                made, done[shard.relative] = receipt.provenance, receipt
-                if rescore and (made.worker, made.origin.get("runtime")) != (plan.device, plan.runtime):
-                    reason = f"it was scored elsewhere ({made.worker})"
-            if reason is not None:
-                todo[shard] = reason
+            stored_receipt = receipts.get(shard.relative, NoReceipt())
+            receipt = self.believe(shard, plan, stored_receipt, files.get(shard.relative))
+            if isinstance(receipt, Unusable):
+                todo[shard] = receipt
+                continue
+            done[shard.relative], origin = receipt, receipt.provenance
+            if rescore and (origin.worker, origin.origin.get("runtime")) != (plan.device, plan.runtime):
+                todo[shard] = Unusable(f"it was scored elsewhere ({origin.worker})")
         if not todo and stored is not None:  # nothing is scored here, so the plan says where it was
             same = {name: getattr(stored, name) for name in ("device", "provider", "runtime", "versions")}
             plan = replace(plan, **same)
@@ -205,7 +214,7 @@ class OutputState:
     shards: int
     files: Mapping[str, FileInfo]
     receipts: Mapping[str, Receipt | Unusable]
-    todo: Mapping[Shard, str]
+    todo: Mapping[Shard, Unusable]
     done: Mapping[str, Receipt]
 
     @cached_property
@@ -299,16 +308,16 @@ class OutputState:
                 continue
             changed = Signature.of(receipt.fingerprint).changes_to(wanted)
             if changed and self.folder.is_intact(receipt, self.files.get(shard.relative)):
-                return [_with_names(one, self.stored, self.plan) for one in changed]
+                return [str(_with_names(change, self.stored, self.plan)) for change in changed]
         return []
 
 
-def _with_names(change: str, stored: Plan | None, plan: Plan) -> str:
+def _with_names(change: Change, stored: Plan | None, plan: Plan) -> Change:
     """A change of a signature, with the names of template files in place of their digests."""
-    given = [one.settings.get("templates") if one is not None else None for one in (stored, plan)]
-    if not change.startswith("templates: ") or given[0] == given[1]:
+    before, after = (scored.settings.get("templates") if scored is not None else None for scored in (stored, plan))
+    if change.key != "templates" or before == after:
         return change
-    return "templates: " + " → ".join("none" if one is None else PurePath(str(one)).name for one in given)
+    return Change("templates", *("none" if file is None else PurePath(str(file)).name for file in (before, after)))
 
 
 def _folders(relative: str) -> list[str]:

@@ -104,7 +104,7 @@ class Plan(Record, frozen=True, kw_only=True, dict=True):
             {"device": plan.device, "provider": plan.provider, "runtime": plan.runtime, **plan.versions, "pyarrow": ""}
             for plan in (self, other)  # pyarrow writes files, not labels
         )
-        return "; ".join(changes(one, two))
+        return "; ".join(map(str, changes(one, two)))
 
 
 def belongs_to_part(relative: str, number: int, count: int) -> bool:
@@ -161,7 +161,7 @@ def check_parts(
             raise OutputError(
                 f"{named([*plans])} are not parts of one run (--part): name one output, or all parts of one"
             )
-        changed = Signature.of(plan).changes_to(Signature.of(other))
+        changed = [*map(str, Signature.of(plan).changes_to(Signature.of(other)))]
         if other.part.count != plan.part.count:
             changed.append(f"number of parts: {plan.part.count} → {other.part.count}")
         elif other.part.shards != plan.part.shards and not allow_partial:

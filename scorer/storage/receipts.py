@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from msgspec import field
 
@@ -20,7 +20,6 @@ from ..system.codec import Count, Magnitude, OpenRecord, Record
 from ..system.files import sha256_of
 
 RECEIPTS, FAILED = "_receipts", "_failed"
-NO_RECEIPT = "it has no receipt"
 SIGNATURE_KEY, SIGNATURE_PARTS_KEY = "d2t_scorer.signature", "d2t_scorer.signature_parts"
 """Keys in a Parquet footer: the line of the signature; its parts with whole digests, as canonical JSON."""
 ROW_RANGE = re.compile(r"(?<=\.parquet)/part-[0-9]{5,}\.parquet$")
@@ -160,10 +159,10 @@ class Signature:
                 return cls(line, canonical(parts))
         return cls.of_line(line)
 
-    def changes_to(self, other: Signature) -> list[str]:
-        """The parts in which two signatures differ, as ``key: one → other``; empty only when they are the same."""
+    def changes_to(self, other: Signature) -> list[Change]:
+        """The parts in which two signatures differ; empty only when they are the same."""
         if self != other and not (self.line and other.line):
-            return ["one of them carries no signature"]
+            return changes({"signature": self.line or None}, {"signature": other.line or None})
         return changes(line_parts(self.line), line_parts(other.line)) or changes(self.parts, other.parts)
 
 
@@ -268,12 +267,13 @@ class Fingerprint(Record, frozen=True, kw_only=True, omit_defaults=True):
     def differences(self, wanted: Fingerprint) -> list[str]:
         """The parts in which another one differs, in words."""
         changed = Signature.of(self).changes_to(Signature.of(wanted))
-        found = [f"signature differs: {', '.join(changed)}"] if changed else []
+        reasons = [f"signature differs: {', '.join(map(str, changed))}"] if changed else []
         parts = ("columns", "reuse", "rows")
-        found += changes(*({name: getattr(one, name) for name in parts} for one in (self, wanted)))
+        before, after = ({part: getattr(fingerprint, part) for part in parts} for fingerprint in (self, wanted))
+        reasons += map(str, changes(before, after))
         if self.groups != wanted.groups:  # other numbers for each shard, and one reason covers all
-            found.append("it has other rows of its input (--split-rows)")
-        return found
+            reasons.append("it has other rows of its input (--split-rows)")
+        return reasons
 
 
 class Receipt(Record, frozen=True, kw_only=True):
@@ -294,13 +294,20 @@ class Receipt(Record, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Unusable:
-    """A receipt that is missing or cannot be used, or a shard that cannot be.
+    """A receipt that cannot be used, or a shard that is not done or cannot be used.
 
     Attributes:
-        reason: why, for people.
+        reason: in words, for people.
     """
 
     reason: str
+
+
+@dataclass(frozen=True)
+class NoReceipt(Unusable):
+    """A shard without a receipt: no run has finished it."""
+
+    reason: str = "it has no receipt"
 
 
 class FailedShard(Record, frozen=True, kw_only=True):
@@ -367,21 +374,36 @@ def line_parts(line: str) -> dict[str, str]:
     return dict(part.partition(":")[::2] for part in line.split("|"))
 
 
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """The keys in which two objects differ, as ``key: value → value``, shortened where they differ then too. A nested
-    object is compared key by key."""
-    found = []
+class Change(NamedTuple):
+    """A key in which two objects differ; as text ``key: before → after``.
+
+    Attributes:
+        key: of the two values.
+        before: value in the first object, shortened where the values differ then too.
+        after: value in the second object.
+    """
+
+    key: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.before} → {self.after}"
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
+    """The keys in which two objects differ. A nested object is compared key by key."""
+    different: list[Change] = []
     for key in dict.fromkeys([*before, *after]):
-        one, other = before.get(key), after.get(key)
-        if one == other:
+        old, new = before.get(key), after.get(key)
+        if old == new:
             continue
-        if isinstance(one, Mapping) and isinstance(other, Mapping):
-            found += changes(one, other)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            different += changes(old, new)
             continue
-        shown = [_shown(one), _shown(other)]
-        shown = shown if shown[0] != shown[1] else [_shown(one, shorten=False), _shown(other, shorten=False)]
-        found.append(f"{key}: {' → '.join(shown)}")
-    return found
+        can_shorten = _shown(old) != _shown(new)
+        different.append(Change(key, _shown(old, shorten=can_shorten), _shown(new, shorten=can_shorten)))
+    return different
 
 
 def _shown(value: Any, shorten: bool = True) -> str:

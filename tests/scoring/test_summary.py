@@ -48,7 +48,8 @@ def test_digests_are_compared_whole() -> None:
     one, two = (signature_of_parts({**BASE, "templates": "c" * 12 + last * 52}) for last in "01")
     assert one.line == two.line
     assert one != two
-    assert one.changes_to(two) == [f"templates: {'c' * 12}{'0' * 52} → {'c' * 12}{'1' * 52}"]
+    (change,) = one.changes_to(two)
+    assert str(change) == f"templates: {'c' * 12}{'0' * 52} → {'c' * 12}{'1' * 52}"
 
 
 def test_a_footer_gives_both_forms_back() -> None:

@@ -116,4 +116,4 @@ def run(
             else:
                 score(writer, shard, plan, content)
         writer.finish(b"{}", writer.totals(shards))
-    return {shard.relative: reason for shard, reason in state.todo.items()}
+    return {shard.relative: receipt.reason for shard, receipt in state.todo.items()}

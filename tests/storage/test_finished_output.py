@@ -218,7 +218,7 @@ def test_where_there_is_nothing(tmp_path: Path) -> None:
 def test_files_must_have_one_signature(tmp_path: Path) -> None:
     save(scored(["OK"]), tmp_path / "a.parquet")
     save(scored(["OK"]), tmp_path / "c.parquet", None)
-    with pytest.raises(UsageError, match=r"a\.parquet and c\.parquet.*one of them carries no signature"):
+    with pytest.raises(UsageError, match=r"a\.parquet and c\.parquet.*signature: .* → none"):
         FinishedOutput.open(tmp_path)
     save(scored(["OK"]), tmp_path / "c.parquet", SIGNATURE.replace("fp32", "int8"))
     with pytest.raises(UsageError, match=r"were scored differently \(prec: fp32 → int8\); .*evaluate them apart"):
