@@ -26,7 +26,7 @@ from .receipts import (
     FAILED,
     RECEIPTS,
     ROW_RANGE,
-    Change,
+    Difference,
     FailedShard,
     Identity,
     NoReceipt,
@@ -312,12 +312,12 @@ class OutputState:
         return []
 
 
-def _with_names(change: Change, stored: Plan | None, plan: Plan) -> Change:
+def _with_names(change: Difference, stored: Plan | None, plan: Plan) -> Difference:
     """A change of a signature, with the names of template files in place of their digests."""
     before, after = (scored.settings.get("templates") if scored is not None else None for scored in (stored, plan))
     if change.key != "templates" or before == after:
         return change
-    return Change("templates", *("none" if file is None else PurePath(str(file)).name for file in (before, after)))
+    return Difference("templates", *("none" if file is None else PurePath(str(file)).name for file in (before, after)))
 
 
 def _folders(relative: str) -> list[str]:
