@@ -26,7 +26,6 @@ from .receipts import (
     FAILED,
     RECEIPTS,
     ROW_RANGE,
-    Difference,
     FailedShard,
     Identity,
     NoReceipt,
@@ -34,6 +33,7 @@ from .receipts import (
     Shard,
     Signature,
     Unusable,
+    ValueChange,
     content_sha256,
     digest_of,
     is_output,
@@ -312,12 +312,12 @@ class OutputState:
         return []
 
 
-def _with_names(change: Difference, stored: Plan | None, plan: Plan) -> Difference:
+def _with_names(change: ValueChange, stored: Plan | None, plan: Plan) -> ValueChange:
     """A change of a signature, with the names of template files in place of their digests."""
     before, after = (scored.settings.get("templates") if scored is not None else None for scored in (stored, plan))
     if change.key != "templates" or before == after:
         return change
-    return Difference("templates", *("none" if file is None else PurePath(str(file)).name for file in (before, after)))
+    return ValueChange("templates", *("none" if file is None else PurePath(str(file)).name for file in (before, after)))
 
 
 def _folders(relative: str) -> list[str]:

@@ -159,7 +159,7 @@ class Signature:
                 return cls(line, canonical(parts))
         return cls.of_line(line)
 
-    def changes_to(self, other: Signature) -> list[Difference]:
+    def changes_to(self, other: Signature) -> list[ValueChange]:
         """The parts in which two signatures differ; empty only when they are the same."""
         if self != other and not (self.line and other.line):
             return changes({"signature": self.line or None}, {"signature": other.line or None})
@@ -374,7 +374,7 @@ def line_parts(line: str) -> dict[str, str]:
     return dict(part.partition(":")[::2] for part in line.split("|"))
 
 
-class Difference(NamedTuple):
+class ValueChange(NamedTuple):
     """A key in which two objects differ; as text ``key: before → after``.
 
     Attributes:
@@ -391,9 +391,9 @@ class Difference(NamedTuple):
         return f"{self.key}: {self.before} → {self.after}"
 
 
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[ValueChange]:
     """The keys in which two objects differ. A nested object is compared key by key."""
-    different: list[Difference] = []
+    different: list[ValueChange] = []
     for key in dict.fromkeys([*before, *after]):
         old, new = before.get(key), after.get(key)
         if old == new:
@@ -402,7 +402,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Differe
             different += changes(old, new)
             continue
         can_shorten = _shown(old) != _shown(new)
-        different.append(Difference(key, _shown(old, shorten=can_shorten), _shown(new, shorten=can_shorten)))
+        different.append(ValueChange(key, _shown(old, shorten=can_shorten), _shown(new, shorten=can_shorten)))
     return different
 
 
