@@ -319,7 +319,7 @@ def _check_options(
     if wrong:
         raise UsageError(f"--languages has {wrong[0]!r}; give codes of ISO 639-1, for instance --languages en,de")
     if templates is not None:
-        from scorer.metric.templates import Templates
+        from scorer.metric.fact_templates import Templates
 
         Templates.load(templates, log)
     return [precision for precision in PRECISIONS if precision in precisions]

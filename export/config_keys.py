@@ -22,7 +22,7 @@ _RUNNING = (
     "chunk_size_feed_forward", "cross_attention_hidden_size", "keys_to_ignore_at_inference", "output_attentions",
     "output_hidden_states", "output_past", "return_dict", "use_cache",
 )  # fmt: skip
-"""How a forward pass is computed and what else it returns. Cross attention itself is refused by every family."""
+"""Keys for the computation of a forward pass and its further results. Every family refuses cross attention itself."""
 _GENERATION = (
     "bad_words_ids", "begin_suppress_tokens", "diversity_penalty", "do_sample", "early_stopping",
     "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty", "forced_bos_token_id", "forced_eos_token_id",
@@ -36,10 +36,10 @@ _TOKENS = (
 )  # fmt: skip
 """Ids that the tokenizer writes; a family that computes with one reads it."""
 EVERYWHERE = frozenset((*_RECORDS, *_TRAINING, *_RUNNING, *_GENERATION, *_TOKENS))
-"""Of every family."""
+"""Keys of every family."""
 
 ENCODER = frozenset(("is_encoder_decoder", "tie_encoder_decoder", "tie_word_embeddings"))
-"""Of families without a decoder: a classifier has no output embeddings to tie."""
+"""Keys of families without a decoder: a classifier has no output embeddings to tie."""
 BERT = ENCODER | {
     "directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head",
     "pooler_type",

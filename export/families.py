@@ -194,7 +194,7 @@ def _has_segments(model_config: Config) -> bool:
 PLAIN: Mapping[str, tuple[Any, ...]] = {
     "is_decoder": (False,), "add_cross_attention": (False,), "pruned_heads": ({},), "quantization_config": (None,),
 }  # fmt: skip
-"""Of every family: no decoder of texts, no layers without some heads, no weights in another format."""
+"""Values for every family: no decoder of texts, no layers without some heads, no weights in another format."""
 _ENCODER_ONLY: Mapping[str, tuple[Any, ...]] = {
     "hidden_act": ("gelu",), "position_embedding_type": ("absolute",), **PLAIN,
 }  # fmt: skip

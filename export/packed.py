@@ -7,7 +7,7 @@ bias adds itself to every result, since the weights of a query sum to 1, so it i
 product; the queries' bias is folded into their weight (:func:`_constant`). All are exact in real arithmetic;
 the last bits differ from the padded form's. All else of the graph works on rows, whether they come as (batch, sequence,
 hidden) or as (tokens, hidden). After the last attention, the first token of each pair is gathered,
-which is all that the head reads. The inputs are those of :class:`scorer.inference.batching.Packed`; nothing in the
+which is all that the head reads. The inputs are as in :class:`scorer.inference.batching.Packed`; nothing in the
 graph counts or moves tokens, which would have the device wait for the host.
 
 The operators' contracts are in ONNX Runtime's ``docs/ContribOperators.md`` and, as code,
@@ -75,9 +75,15 @@ def export_packed(
 def pack(model: Any, *, first_position: int, segments: bool) -> None:
     """Rewrite a fused graph in place; its weights stay fp32.
 
-    Inputs afterwards: ``input_ids``, ``position_ids`` (from 0 in each pair), with ``segments`` ``token_type_ids``, each
-    int32, *Shape:* (tokens,); ``token_offset``, int32, *Shape:* (pairs, longest); ``cumulative_sequence_length``,
-    int32, *Shape:* (pairs + 1,). Output: ``logits``, *Shape:* (pairs, labels).
+    Inputs afterwards, all int32:
+
+    - ``input_ids``, *Shape:* (tokens,)
+    - ``position_ids``, from 0 in each pair, *Shape:* (tokens,)
+    - ``token_type_ids``, with ``segments`` only, *Shape:* (tokens,)
+    - ``token_offset``, *Shape:* (pairs, longest)
+    - ``cumulative_sequence_length``, *Shape:* (pairs + 1,)
+
+    Output: ``logits``, float32, *Shape:* (pairs, labels).
 
     Raises:
         CheckpointError: the graph is not as the fusion makes it.

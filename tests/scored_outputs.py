@@ -19,8 +19,8 @@ from msgspec import convert
 from scorer.metric import ColumnNames, Options
 from scorer.metric.checks import OMISSION, build_checks
 from scorer.metric.columns import OUTPUT, to_columns
+from scorer.metric.fact_templates import Templates
 from scorer.metric.inputs import find_columns
-from scorer.metric.templates import Templates
 from scorer.metric.verdict import ENTAILMENT, decide
 from scorer.scoring.summary import Device, RunSummary, ShardCounts, Speed
 from scorer.status import SCORED, RowError

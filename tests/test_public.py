@@ -19,7 +19,7 @@ from scorer.errors import ScorerError
 from scorer.evaluation import EvaluateOptions
 from scorer.inference import BUILTIN_BUNDLES
 from scorer.integrations.ray import ScoreBatches
-from scorer.metric.templates import parse_optional
+from scorer.metric.fact_templates import parse_optional
 from scorer.scoring.settings import Settings
 from tests.faults import harness
 

@@ -30,7 +30,7 @@ LONG_FUNCTIONS = 1
 VAGUE_NAMES = 219
 SHARED_CLASS_NAMES = {"Device", "FactCounts", "Part", "Reuse", "RowCounts"}
 """Class names that still mean two things."""
-SHARED_MODULE_NAMES = {"inputs", "plan", "ray", "status", "templates"}
+SHARED_MODULE_NAMES = {"inputs", "plan", "ray", "status"}
 """Module names that still mean two things."""
 
 

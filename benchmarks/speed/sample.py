@@ -18,8 +18,8 @@ from scorer.inference.bundle import Bundle
 from scorer.inference.tokenizer import TextTokenizer
 from scorer.metric import ColumnNames, Options
 from scorer.metric.checks import build_checks
+from scorer.metric.fact_templates import Templates
 from scorer.metric.inputs import find_columns
-from scorer.metric.templates import Templates
 
 PARTS = ("subject", "predicate", "object")
 TRIPLES = pa.list_(pa.struct([(part, pa.string()) for part in PARTS]))

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from ..errors import ColumnError
 from ..metric.column_paths import holders_of, one_array
+from ..metric.fact_templates import Templates
 from ..metric.facts import Rows, from_arrow
 from ..metric.inputs import SELECTED, read_facts, read_selections
 from ..metric.joining import join
-from ..metric.templates import Templates
 from ..metric.verdict import FINE
 from ..scoring.output_columns import value_names, worst_sentence
 from ..scoring.outputs import Output, arrow_errors

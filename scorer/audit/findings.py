@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..metric.fact_templates import Templates
 from ..metric.facts import Triple
 from ..metric.slots import written
-from ..metric.templates import Templates
 from ..metric.verdict import UNKNOWN_TOKENS
 from ..scoring.output_columns import spelled
 from ..scoring.outputs import Output

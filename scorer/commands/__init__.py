@@ -40,7 +40,7 @@ COMMANDS = {
     "gates": ".audit:gates_app",
     "doctor": ".doctor:doctor_command",
 }
-"""By the name of a command: its module, and in it the function, or the group of commands."""
+"""Module, and function or group of commands in it, by the name of the command."""
 
 
 class LazyGroup(TyperGroup):

@@ -149,8 +149,8 @@ def _console(scorer: Scorer) -> None:
     say("Enter your own row; `help` explains, `quit` ends.")
     while True:
         try:
-            row = _parse(_asked("triples> "))
-            print_result(scorer.score(row, _asked("text> ")), False, print_verdict)
+            row = _parse(_read_line("triples> "))
+            print_result(scorer.score(row, _read_line("text> ")), False, print_verdict)
         except UsageError as error:
             say(str(error))
         except EOFError:
@@ -158,7 +158,7 @@ def _console(scorer: Scorer) -> None:
             return
 
 
-def _asked(prompt: str) -> str:
+def _read_line(prompt: str) -> str:
     """A line that is neither blank nor a command; ``EOFError`` where the user ends the console."""
     while True:
         line = input(prompt).strip()

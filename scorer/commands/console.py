@@ -43,7 +43,7 @@ class Lines:
     """Whether they are left out."""
     verbose = False
     """Whether unexpected errors have a traceback."""
-    said: set[str] = set()  # noqa: RUF012  (state of the process)
+    printed: set[str] = set()  # noqa: RUF012  (state of the process)
     """Messages that :func:`say_once` has printed in this command."""
 
 
@@ -55,8 +55,8 @@ def say(message: str, *, always: bool = False) -> None:
 
 def say_once(message: str) -> None:
     """Print a line on stderr, once per command."""
-    if message not in Lines.said:
-        Lines.said.add(message)
+    if message not in Lines.printed:
+        Lines.printed.add(message)
         say(message)
 
 

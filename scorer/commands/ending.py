@@ -64,7 +64,7 @@ class Command(TyperCommand):
                     formatter.write_dl(records)
 
     def invoke(self, ctx: Any) -> Any:
-        Lines.said.clear()
+        Lines.printed.clear()
         sources = {parameter.opts[0]: ctx.get_parameter_source(parameter.name) for parameter in ctx.command.params}
         from_file = [name for name, source in sources.items() if source and source.name == "DEFAULT_MAP"]
         try:

@@ -99,7 +99,7 @@ def check_command(
     List predicates and objects without a template, templates without a slot, and sentences that are never used; exits 0
     with findings. `scorer audit` shows templates that fail far more often than others.
     """
-    from ..metric.templates import Templates
+    from ..metric.fact_templates import Templates
     from ..scoring.outputs import Output
     from ..storage.plan import PLAN
     from ..templating.coverage import review

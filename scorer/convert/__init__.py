@@ -13,7 +13,7 @@ from ..system.arguments import CheckedFields, option
 
 @dataclass(frozen=True, kw_only=True)
 class ConvertOptions(CheckedFields):
-    """How files are read, and what becomes of malformed lines."""
+    """Options for reading the files, and the treatment of malformed lines."""
 
     texts: tuple[str, ...] = option("Texts of a system, one line per input. Repeatable.", "[NAME=]FILE", ())
     mr_column: str | None = option("Column of inputs. Default: mr or orig_mr.", "NAME", None)

@@ -27,11 +27,12 @@ def convert_e2e(
 
     Columns ``added``, ``missing`` and ``valerr`` (of the slot script) also give ``gold_fine``, see :func:`slot_label`;
     with ``diff``, also ``gold_fine_ignore_restaurant``, see :func:`slot_label_without_restaurant`.
-    Without ``texts``, each of ``inputs`` is a system's file with inputs and outputs. With ``texts``, there is one file
-    of inputs, and ``texts`` are files with one output per line. The file of inputs may be a reference file with one
-    line per reference: a text file then has as many lines as this file has lines or distinct inputs.
 
     Args:
+        inputs: files of a system each, with inputs and outputs; with ``options.texts`` one file of inputs. That may be
+            a reference file with one line per reference: a text file then has as many lines as this file has lines or
+            distinct inputs.
+        options: its ``texts`` are files with one output per line.
         references: a file of inputs and references; the references become a column.
 
     Raises:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from ..inference.bundle import Contradiction
+from ..metric.fact_templates import Templates
 from ..metric.facts import Triple
-from ..metric.templates import Templates
 from .challenge_set import read_challenge, read_templates
 
 WRONG, LEFT_OUT = "wrong value", "omission"

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import ColumnError
+from ..metric.fact_templates import Templates
 from ..metric.facts import from_arrow
 from ..metric.inputs import SELECTED, FactForm, find_facts, holders_of, read_facts, read_selections
 from ..metric.joining import join
-from ..metric.templates import Templates
 from ..scoring.outputs import Output
 
 SEPARATOR = "; "

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from ..errors import ColumnError, InputError
 from ..metric.columns import output_names
+from ..metric.fact_templates import Templates
 from ..metric.inputs import find_columns
 from ..metric.joining import join
-from ..metric.templates import Templates
 from ..metric.verdict import FINE, ROUGH
 from ..scoring.output_columns import encode_names, spelled
 from ..scoring.outputs import Output

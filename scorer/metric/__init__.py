@@ -1,8 +1,8 @@
-"""The metric of Dušek & Kasner (INLG 2020), without I/O and models: which checks are asked, and what the results mean.
+"""The metric of Dušek & Kasner (INLG 2020), without I/O and models: the checks of a row, and the meaning of the results.
 
-A window of rows goes from ``inputs`` (which column holds what) by ``formats`` and ``attributes`` to ``facts``, by
-``templates`` to ``checks`` and ``sentences``, and with their probabilities by ``verdict`` to ``columns``. Here are the
-choices of a user; importing them costs no import of pyarrow.
+A window of rows goes from ``inputs`` (the columns) by ``formats`` and ``attributes`` to ``facts``, by
+``fact_templates`` to ``checks`` and ``sentences``, and with their probabilities by ``verdict`` to ``columns``. This
+module has the options of a user; importing them does not import pyarrow.
 """
 
 from __future__ import annotations

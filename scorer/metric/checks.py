@@ -17,8 +17,8 @@ import numpy.typing as npt
 from ..errors import ColumnError, TemplateError
 from ..status import RowError
 from . import Options, factspotter
+from .fact_templates import Fact, Templates
 from .facts import Rows
-from .templates import Fact, Templates
 
 OMISSION, HALLUCINATION, ALL_FACTS, SENTENCE = 0, 1, 2, 3
 Ids = npt.NDArray[np.int32]

@@ -97,8 +97,8 @@ def fact_positions(rows: Rows, checks: Checks) -> npt.NDArray[np.int64]:
     """The position of each check's fact in its row; for a sentence, of the first fact that it says; without meaning for
     a check of no fact. *Shape:* (checks,)."""
     fact, triples = checks.fact, rows.triples
-    if triples.said_at is not None:
-        fact = np.unique(triples.said_at, return_index=True)[1][fact]
+    if triples.joined_position is not None:
+        fact = np.unique(triples.joined_position, return_index=True)[1][fact]
     return np.asarray(fact - triples.of_rows.offsets[checks.row], np.int64)
 
 

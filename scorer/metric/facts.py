@@ -70,7 +70,7 @@ class FactTable:
     """Number of attributes that are null."""
     source: FactTable | None = None
     """The facts as the rows have them, if sentences say several together."""
-    said_at: npt.NDArray[np.int64] | None = None
+    joined_position: npt.NDArray[np.int64] | None = None
     """The position in ``ids`` that says each fact of ``source``, *Shape:* (facts of ``source``,)."""
 
     @property
@@ -80,7 +80,7 @@ class FactTable:
 
     def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Values of the facts here, for each fact of the rows. *Shape:* (facts,) → (facts of rows,)."""
-        return values if self.said_at is None else values[self.said_at]
+        return values if self.joined_position is None else values[self.joined_position]
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:

@@ -14,8 +14,8 @@ from functools import cache
 from typing import Any
 
 from ..errors import MissingDependencyError, install_hint
+from .fact_templates import split_camel_case
 from .facts import Triple
-from .templates import split_camel_case
 
 
 def plain_parts(triple: Triple) -> Triple:

@@ -18,10 +18,10 @@ from difflib import get_close_matches
 import numpy as np
 import numpy.typing as npt
 
+from .fact_templates import Templates
 from .facts import FactTable, Rows, Triple
 from .joint_templates import SUBJECT, JointTemplate
 from .slots import unquoted
-from .templates import Templates
 
 OptionalFacts = frozenset[tuple[str, str]]
 """(predicate, object) pairs that a text may omit."""
@@ -40,7 +40,7 @@ def join(rows: Rows, templates: Templates, optional: OptionalFacts) -> Rows:
 
 @dataclass(frozen=True)
 class SentenceUse:
-    """How often a sentence of a template file is used."""
+    """Numbers of uses of a sentence of a template file."""
 
     sentence: str
     subjects: int
@@ -82,7 +82,7 @@ class SentenceUses:
         ]
 
     def lines(self) -> list[str]:
-        """How many facts sentences say, and which sentences are never used and why, for people."""
+        """The number of facts that sentences say, and sentences that are never used with the reason, for people."""
         unused = [f"never used: {use.sentence}: {use.unused}" for use in self.report() if use.unused is not None]
         return [f"facts that sentences say: {self.facts:,}", *unused] if self._templates.joint else []
 
@@ -144,7 +144,7 @@ def _find_uses(rows: Rows, templates: Templates, optional: OptionalFacts) -> Ite
 def _facts_of_subjects(
     rows: Rows, templates: Templates, columns: dict[str, int], optional: OptionalFacts
 ) -> tuple[Ints, Ints]:
-    """How often each subject of a row has each predicate of a sentence, and the position of such a fact.
+    """Occurrences of each sentence's predicates among the facts of each subject of a row; the position of one of them.
 
     int64, *Shape:* (subjects of rows, columns) each.
     """
@@ -188,14 +188,14 @@ def _with_sentences(rows: Rows, uses: list[_Use]) -> Rows:
     triples = rows.triples
     if not any(len(use.members) for use in uses):
         return rows
-    ids, said_at = triples.ids.copy(), np.arange(len(triples.ids))
+    ids, joined_position = triples.ids.copy(), np.arange(len(triples.ids))
     interner: dict[Triple, int] = {}
     for use in uses:
         numbers = [interner.setdefault(Triple("", text, ""), len(interner)) for text in use.texts]
         first = np.where(use.is_new, use.members, len(ids)).min(axis=1)
         ids[first] = len(triples.distinct) + np.array(numbers, np.int32)[use.text]
-        said_at[use.members[use.is_new]] = np.broadcast_to(first[:, None], use.members.shape)[use.is_new]
-    is_asked = said_at == np.arange(len(ids))
+        joined_position[use.members[use.is_new]] = np.broadcast_to(first[:, None], use.members.shape)[use.is_new]
+    is_asked = joined_position == np.arange(len(ids))
     asked_before = np.append(0, np.cumsum(is_asked))
     numbers_asked, ids_asked = np.unique(ids[is_asked], return_inverse=True)
     distinct = [*triples.distinct, *interner]
@@ -207,17 +207,17 @@ def _with_sentences(rows: Rows, uses: list[_Use]) -> Rows:
         offsets=asked_before[triples.offsets],
         ids=ids_asked.reshape(-1).astype(np.int32),
         source=triples,
-        said_at=asked_before[said_at],
+        joined_position=asked_before[joined_position],
     )
     return joined
 
 
 def joint_positions(triples: FactTable, row: int) -> list[list[int]]:
     """The positions in a row of the facts that are said together, for each such sentence."""
-    if triples.said_at is None:
+    if triples.joined_position is None:
         return []
     start, end = triples.of_rows.offsets[row : row + 2]
     positions: dict[int, list[int]] = {}
-    for position, place in enumerate(triples.said_at[start:end].tolist()):
+    for position, place in enumerate(triples.joined_position[start:end].tolist()):
         positions.setdefault(place, []).append(position)
     return [group for group in positions.values() if len(group) > 1]

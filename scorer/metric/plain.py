@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .fact_templates import Fact, split_camel_case
 from .facts import Rows, Triple
 from .slots import unquoted
-from .templates import Fact, split_camel_case
 
 MOST_SUBJECTS = 3
 """Subjects that a title names at most."""

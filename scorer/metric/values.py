@@ -26,7 +26,7 @@ from ..system.numbers import spell_number
 
 MOST_CHARACTERS = 120
 _BYTE = re.compile(r"\\udc([89a-f][0-9a-f])")
-"""How Python prints a byte that is not UTF-8, which it holds as half of a surrogate pair."""
+"""A byte that is not UTF-8 as Python prints it: Python holds it as half of a surrogate pair."""
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NARROW: tuple[type, ...] = (np.float16, np.float32)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

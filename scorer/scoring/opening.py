@@ -11,8 +11,8 @@ from ..inference.engine import EXACT_PAIRS, EncodedPairs, ExactBound
 from ..inference.session import open_bundle
 from ..inference.verification import open_engine
 from ..metric import Options, factspotter
+from ..metric.fact_templates import Templates, parse_optional
 from ..metric.sentences import SentenceSide, split_text, splitter_name
-from ..metric.templates import Templates, parse_optional
 from ..storage.plan import Budgets, ExactBudget
 from ..system.processors import thread_count
 from .pipeline import Pipeline

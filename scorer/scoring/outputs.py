@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from ..errors import InputError, OutputError, TemplateError
 from ..metric import ColumnNames, Sides
 from ..metric.columns import MARKS, OUTPUT
+from ..metric.fact_templates import Templates
 from ..metric.inputs import restore_marks
 from ..metric.joining import OptionalFacts
-from ..metric.templates import Templates
 from ..storage.finished_output import FinishedOutput
 from ..storage.location import Location
 from ..storage.plan import PLAN, RUN

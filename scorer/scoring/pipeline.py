@@ -29,11 +29,11 @@ from ..metric.columns import (
     to_sentences,
     to_worded_facts,
 )
+from ..metric.fact_templates import Templates
 from ..metric.facts import FactTable, Rows, take
 from ..metric.inputs import InputColumns
 from ..metric.joining import join
 from ..metric.sentences import SentenceSide, add_sentences
-from ..metric.templates import Templates
 from ..metric.verdict import FINE, Verdicts, by_worst_sentence, decide
 from ..storage.receipts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
 from ..system.waiting import check_signals

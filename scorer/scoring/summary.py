@@ -36,7 +36,7 @@ from ..system.codec import Count, Magnitude, OpenRecord
 
 if TYPE_CHECKING:
     from ..inference.engine import Engine
-    from ..metric.templates import Templates
+    from ..metric.fact_templates import Templates
 
 _SHOWN_DIGITS = 12
 _SEPARATORS = "%|,="

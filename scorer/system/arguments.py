@@ -47,7 +47,7 @@ class CheckedFields:
             raise TypeError(f"{checked.name} is {described(value)}; {needed}")
 
 
-def check_names(names: Iterable[str], known: Sequence[str], owner: str) -> None:
+def check_names(names: Iterable[str], allowed: Sequence[str], owner: str) -> None:
     """Refuse a keyword argument that is not known.
 
     Args:
@@ -57,12 +57,12 @@ def check_names(names: Iterable[str], known: Sequence[str], owner: str) -> None:
         TypeError: names the argument, the one most like it, and all.
     """
     for name in names:
-        if name not in known:
+        if name not in allowed:
             from difflib import get_close_matches
 
-            similar = "".join(f"; did you mean {word}" for word in get_close_matches(name, known, 1))
+            similar = "".join(f"; did you mean {word}" for word in get_close_matches(name, allowed, 1))
             its = "? Its" if similar else "; its"
-            raise TypeError(f"{owner} has no option {name!r}{similar}{its} options are {', '.join(known)}")
+            raise TypeError(f"{owner} has no option {name!r}{similar}{its} options are {', '.join(allowed)}")
 
 
 def shows_fields(kind: type) -> Callable[[Function], Function]:
@@ -71,14 +71,14 @@ def shows_fields(kind: type) -> Callable[[Function], Function]:
 
     def decorated(function: Function) -> Function:
         keyword = Parameter.KEYWORD_ONLY
-        own = [part for part in signature(function).parameters.values() if part.kind != Parameter.VAR_KEYWORD]
-        positional = [parameter for parameter in own if parameter.kind != keyword]
+        parameters = [part for part in signature(function).parameters.values() if part.kind != Parameter.VAR_KEYWORD]
+        positional = [parameter for parameter in parameters if parameter.kind != keyword]
         options = [
             Parameter(option.name, keyword, annotation=option.type, default=_default(option))
             for option in fields(kind)
             if _default(option) is not Parameter.empty
         ]
-        shown = [*positional, *options, *own[len(positional) :]]
+        shown = [*positional, *options, *parameters[len(positional) :]]
         function.__signature__ = Signature(shown)  # type: ignore[attr-defined]  # inspect reads it
         return function
 

@@ -25,7 +25,7 @@ _ESCAPED = re.compile(r"%(25|[89A-F][0-9A-F])")
 
 T = TypeVar("T")
 Count = Annotated[int, msgspec.Meta(ge=0)]
-"""How many of something: 0 or more."""
+"""A count: 0 or more."""
 Magnitude = Annotated[float, msgspec.Meta(ge=0)]
 """A number that is 0 or more."""
 

@@ -19,7 +19,7 @@ def usable_cpus() -> list[int]:
 
 
 def thread_count() -> int:
-    """How many threads compute by default: one for each usable processor, but no more than the quota, rounded up."""
+    """Default number of computing threads: one for each usable processor, but no more than the quota, rounded up."""
     processors = len(usable_cpus()) or os.cpu_count() or 1
     quota = processor_quota()
     return processors if quota is None else max(1, min(processors, math.ceil(quota)))

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..metric import ColumnNames
+from ..metric.fact_templates import Key, Templates
 from ..metric.joining import SentenceUse, SentenceUses
 from ..metric.slots import written
-from ..metric.templates import Key, Templates
 from ..storage.input_tables import read_tables
 from ..storage.inputs import find_files
 from ..system.codec import Record

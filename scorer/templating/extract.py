@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..metric import ColumnNames
+from ..metric.fact_templates import Key, Templates
 from ..metric.facts import Triple
 from ..metric.inputs import InputColumns, find_columns
-from ..metric.templates import Key, Templates
 from ..metric.verdict import ENTAILMENT
 from ..scoring.pipeline import Model
 from ..status import SCORED
@@ -132,7 +132,7 @@ def find_triples(schema: pa.Schema, names: ColumnNames) -> InputColumns:
 
 
 def read_references(inputs: Sequence[str], names: ColumnNames, rejected: Counter[str]) -> dict[Reference, int]:
-    """How often each distinct (triple, sentence) of the inputs occurs, in the order of the data.
+    """Occurrences of each distinct (triple, sentence) of the inputs, in the order of the data.
 
     The text column holds strings, or lists of strings. Rows that are not a sentence with one triple are counted by
     reason in ``rejected``.

@@ -109,7 +109,7 @@ def delexicalise(triple: Triple, text: str) -> Delexicalisation:
     Each must be found exactly once. An object that is one of :data:`BOOLEANS` is not searched for. A full stop is added
     if the sentence ends without punctuation.
 
-    Returns a template in the form that :mod:`scorer.metric.templates` fills, or the reason for none:
+    Returns a template in the form that :mod:`scorer.metric.fact_templates` fills, or the reason for none:
 
     - ``slot_in_text``: the sentence has ``<subject>`` or ``<object>``
     - ``same_entity``: subject and object are spelled alike

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..metric import Reading, plain
+from ..metric.fact_templates import Templates, split_camel_case
 from ..metric.slots import unquoted
-from ..metric.templates import Templates, split_camel_case
 from .mining import SUBJECT, is_number, put_slots, side_by_side, split, stands_in, words_of_one, words_of_several
 from .trial import SampledRow, Trial
 
@@ -330,7 +330,7 @@ def _shown(item: Any) -> str:
 
 
 def notation_counts(row: SampledRow, predicates: Mapping[str, str]) -> dict[str, tuple[bool, bool]]:
-    """Of each predicate, whether its value stands in the text as it is, and whether only in another notation.
+    """Whether the value of each predicate stands in the text as it is, and whether only in another notation.
 
     Args:
         predicates: the value of each, as the table has it.

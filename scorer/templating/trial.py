@@ -12,11 +12,11 @@ from ..errors import InputError, UsageError
 from ..inference.verification import Engine
 from ..metric import ColumnNames, Options, Reading, plain
 from ..metric.checks import HALLUCINATION, OMISSION, Checks, build_checks
+from ..metric.fact_templates import Templates
 from ..metric.facts import Rows, Triple, take
 from ..metric.inputs import find_columns
 from ..metric.joining import join
 from ..metric.slots import unquoted
-from ..metric.templates import Templates
 from ..metric.verdict import passes
 from ..storage.input_tables import read_tables
 from ..storage.inputs import find_files

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..metric import Reading
+from ..metric.fact_templates import Templates
 from ..metric.slots import unquoted
-from ..metric.templates import Templates
 from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
 from ..storage.user_files import write_user_file

@@ -13,7 +13,7 @@ from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Document, Gate, TemplatesShown
 from scorer.audit.findings import all_findings, looks_wrong
 from scorer.errors import UsageError
-from scorer.metric.templates import Templates
+from scorer.metric.fact_templates import Templates
 from tests.audit.nights import SIGNATURE, Row, command, compared, gates_file, night, of_system, row, table
 from tests.scored_outputs import finish
 

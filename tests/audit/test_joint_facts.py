@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from scorer.audit import AuditOptions, audit
-from scorer.metric.templates import Templates
+from scorer.metric.fact_templates import Templates
 from tests.audit.nights import SIGNATURE, Row, command, night, row
 
 TEMPLATES = {"$sentences": ["<home> met <away>."], "food": "<subject> serves <object>.", "$optional": ["food=o9"]}

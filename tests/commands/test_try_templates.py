@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scorer.metric.templates import Templates
+from scorer.metric.fact_templates import Templates
 from tests.run.calls import scorer
 
 FACTS = "home,away,home_goals,away_goals,attendance"

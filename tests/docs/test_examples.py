@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from scorer import Scorer
 from scorer.commands import COMMANDS, app
 from scorer.commands.check import EXAMPLE_TEXT
-from scorer.metric.templates import Templates
+from scorer.metric.fact_templates import Templates
 from tests.audit.nights import night, row
 from tests.conftest import ROOT
 from tests.run import calls

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pytest
 
 from scorer.evaluation.challenge_set import Answers, ChallengeResult, judge, measure, read_challenge, read_templates
+from scorer.metric.fact_templates import Templates
 from scorer.metric.facts import Triple
-from scorer.metric.templates import Templates
 from scorer.metric.verdict import FINE
 from scorer.scoring.scorer import Scorer
 

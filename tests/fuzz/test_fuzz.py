@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from scorer.errors import BundleError, SchemaError, TemplateError
 from scorer.inference.bundle import Bundle
+from scorer.metric.fact_templates import Templates
 from scorer.metric.facts import MALFORMED, FactError, Triple, attempt
 from scorer.metric.formats import from_lists, from_mr, parse_mr, parse_triple
-from scorer.metric.templates import Templates
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.receipts import Receipt
 from scorer.system.codec import seal, unseal

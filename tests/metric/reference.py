@@ -16,8 +16,8 @@ import pyarrow as pa
 from scorer.metric import Options
 from scorer.metric.checks import KIND_NAMES, Checks, build_checks
 from scorer.metric.columns import OUTPUT, to_columns
+from scorer.metric.fact_templates import Templates
 from scorer.metric.facts import FactTable, Rows, Triple
-from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
 from scorer.status import SCORED
 

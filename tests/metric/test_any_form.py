@@ -23,9 +23,9 @@ from scorer import Scorer
 from scorer.metric import ColumnNames, Options
 from scorer.metric.checks import build_checks, verbalise
 from scorer.metric.columns import row_keys
+from scorer.metric.fact_templates import Templates
 from scorer.metric.facts import Triple, take
 from scorer.metric.inputs import find_columns
-from scorer.metric.templates import Templates
 from scorer.metric.values import spell
 from scorer.scoring.tables import as_table, from_fact_pairs, from_pairs
 from scorer.storage.input_tables import read_tables

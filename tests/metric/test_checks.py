@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scorer.errors import ColumnError, TemplateError
 from scorer.metric import Options, Protocol, factspotter
 from scorer.metric.checks import build_checks
+from scorer.metric.fact_templates import Templates, parse_optional
 from scorer.metric.facts import INVALID_SELECTION, Triple, from_arrow
 from scorer.metric.formats import from_lists
-from scorer.metric.templates import Templates, parse_optional
 from scorer.scoring.tables import from_fact_pairs, from_pairs, from_python
 from scorer.status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG, RowError
 from tests.metric.reference import asked, judge, pairs_of, verdicts

@@ -7,8 +7,8 @@ import pytest
 
 from scorer.metric import Options
 from scorer.metric.checks import OMISSION, build_checks
+from scorer.metric.fact_templates import Templates
 from scorer.metric.joining import join
-from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
 from scorer.scoring.tables import from_pairs
 from scorer.status import NOT_FINITE, SCORED

@@ -19,9 +19,9 @@ from scorer.errors import TemplateError
 from scorer.metric import Options
 from scorer.metric.checks import ALL_FACTS, HALLUCINATION, OMISSION, Checks, build_checks
 from scorer.metric.columns import fact_positions, row_keys, to_worded_facts
+from scorer.metric.fact_templates import Templates, parse_optional
 from scorer.metric.facts import Rows, Triple, from_arrow
 from scorer.metric.joining import SentenceUses, join, joint_positions
-from scorer.metric.templates import Templates, parse_optional
 from scorer.metric.verdict import decide
 from scorer.scoring.pipeline import count_facts
 from scorer.scoring.tables import from_fact_pairs, from_pairs

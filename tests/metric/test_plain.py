@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from scorer.metric import Options, plain
 from scorer.metric.checks import Checks, build_checks
+from scorer.metric.fact_templates import Fact, Templates
 from scorer.metric.facts import Triple
-from scorer.metric.templates import Fact, Templates
 from scorer.scoring.tables import from_pairs
 
 PLAIN = Options(reading="plain")

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from scorer.metric import Options, Sides
 from scorer.metric.checks import SENTENCE, Checks, build_checks
 from scorer.metric.columns import OUTPUT, row_keys, to_columns, to_details, to_sentences
+from scorer.metric.fact_templates import Templates
 from scorer.metric.facts import Rows, from_arrow, take
 from scorer.metric.formats import from_documents
 from scorer.metric.sentences import LEAST_TOKENS, SentenceSide, add_sentences, cut, split_document, split_text
-from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
 from scorer.scoring.tables import from_fact_pairs, from_pairs
 from scorer.status import NOT_TOKENISED, SCORED, TOO_LONG, RowError

@@ -13,7 +13,7 @@ import pytest
 
 from scorer import Scorer
 from scorer.metric.columns import OUTPUT
-from scorer.metric.templates import Templates
+from scorer.metric.fact_templates import Templates
 from tests.run.calls import run, scorer
 from tests.scored_outputs import SIGNATURE, finish
 

@@ -11,9 +11,9 @@ import pytest
 
 from scorer import ColumnNames, Scorer
 from scorer.metric.columns import OUTPUT
+from scorer.metric.fact_templates import Templates
 from scorer.metric.formats import parse_mr
 from scorer.metric.sentences import split_document
-from scorer.metric.templates import Templates
 from tests.bundles import make_bundle
 from tests.run.calls import run, scorer
 

@@ -16,8 +16,8 @@ import pytest
 from scorer.errors import InputError
 from scorer.inference.engine import Predictions
 from scorer.metric import ColumnNames
+from scorer.metric.fact_templates import Templates
 from scorer.metric.facts import Triple
-from scorer.metric.templates import Templates
 from scorer.status import SCORED
 from scorer.templating import ExtractOptions
 from scorer.templating.coverage import review

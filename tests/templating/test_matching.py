@@ -4,8 +4,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from scorer.metric.fact_templates import Templates
 from scorer.metric.facts import Triple
-from scorer.metric.templates import Templates
 from scorer.templating.matching import delexicalise, tokens
 
 UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from scorer.metric.attributes import parse_attributes
+from scorer.metric.fact_templates import Templates
 from scorer.metric.facts import Triple
-from scorer.metric.templates import Templates
 from training.general.rows import exchange, find_once, is_boolean, negated, shape
 
 HELD_OUT = frozenset(Path(__file__).with_name("own_held_out.txt").read_text(encoding="utf-8").splitlines())

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from scorer.metric.fact_templates import Templates
 from scorer.metric.facts import Triple
-from scorer.metric.templates import Templates
 from training.general.values import sentence_case
 
 _FILE: dict[str, Any] = json.loads(Path(__file__).with_name("wordings.json").read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ from benchmarks.paper.challenge.build import build_cases, write
 from benchmarks.paper.challenge.kinds import KINDS, EditedText, templates
 from benchmarks.paper.challenge.texts import MONTHS
 from scorer.evaluation.challenge_set import CHALLENGE, TEMPLATES, read_challenge
-from scorer.metric.templates import Templates
+from scorer.metric.fact_templates import Templates
 
 PER_KIND = 40
 CASES = build_cases(PER_KIND)

@@ -15,7 +15,7 @@ from benchmarks.paper import figures
 from benchmarks.paper.__main__ import app
 from benchmarks.paper.reproduce import CONDITIONS, prepare, reproduce
 from scorer.errors import ColumnError, InputError, UsageError
-from scorer.metric.templates import Templates
+from scorer.metric.fact_templates import Templates
 from tests.bundles import RESTAURANTS
 from tests.evaluation.scored import SIGNATURE, save, scored
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from scorer.errors import TemplateError, UsageError
+from scorer.metric.fact_templates import Templates, parse_optional
 from scorer.metric.facts import Triple
 from scorer.metric.slots import written
-from scorer.metric.templates import Templates, parse_optional
 
 RATED = {
     "$version": 1,
