@@ -1,4 +1,4 @@
-"""The metric of Dušek & Kasner (INLG 2020), without I/O and models: the checks of a row, and the meaning of the results.
+"""The metric of Dušek & Kasner (INLG 2020), without I/O and models: the checks of a row, and what the results mean.
 
 A window of rows goes from ``inputs`` (the columns) by ``formats`` and ``attributes`` to ``facts``, by
 ``fact_templates`` to ``checks`` and ``sentences``, and with their probabilities by ``verdict`` to ``columns``. This
