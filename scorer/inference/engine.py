@@ -25,7 +25,8 @@ import numpy.typing as npt
 from msgspec import Meta
 
 from ..status import NOT_FINITE, NOT_TOKENISED, SCORED, TOO_LONG
-from ..system.codec import Count, Magnitude, OpenRecord, Record
+from ..system.bounds import ExactBound
+from ..system.codec import Magnitude, Record
 from ..system.waiting import Closing, prompt_switching, result_of
 from .batching import Batch, EncodedPairs, Feed, cut_to_fit, distinct_pairs, fixed_shapes
 from .bundle import THRESHOLD
@@ -40,16 +41,9 @@ WAITING_CALLS = 2
 Logits = npt.NDArray[np.float32]
 
 
-class ExactBound(OpenRecord, frozen=True):
-    """``largest``: the largest |Δlogit| between a variant and fp32 seen on ``pairs`` pairs."""
-
-    pairs: Count
-    largest: Magnitude
-
-    @property
-    def margin(self) -> float:
-        """Pairs whose two highest logits are nearer than this run again."""
-        return 2 * EXACT_FACTOR * self.largest
+def margin_of(bound: ExactBound) -> float:
+    """The margin of ``exact``: pairs whose two highest logits are nearer than this run again."""
+    return 2 * EXACT_FACTOR * bound.largest
 
 
 def join_bounds(fast: Logits, fp32: Logits, at_least: float, before: ExactBound | None = None) -> ExactBound:
@@ -219,7 +213,7 @@ class Engine(Closing):
         if self.exact:
             if self.bound is None:
                 self.bound = self.measure_bound(encoded)
-            decided = self.bundle.scheme.margins(logits) >= self.bound.margin  # not where a logit is not finite
+            decided = self.bundle.scheme.margins(logits) >= margin_of(self.bound)  # not where a logit is not finite
             decided &= np.isfinite(logits).all(axis=1)
             if encoded.always_exact is not None:
                 decided &= ~encoded.always_exact

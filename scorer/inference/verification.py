@@ -31,6 +31,7 @@ import numpy.typing as npt
 from .. import errors
 from ..errors import BundleError, DamagedFileError, DeviceError, SchemaError, ScorerError, first_line
 from ..status import SCORED
+from ..system.bounds import ExactBound
 from ..system.codec import Record, decode, encode
 from ..system.files import read_small
 from ..system.processors import thread_count
@@ -39,7 +40,7 @@ from ..system.worker_process import WorkerProcess, is_worker, serve
 from .batching import EncodedPairs
 from .bundle import Bundle
 from .device import device as device_of
-from .engine import DeviceReport, Engine, ExactBound, Logits
+from .engine import DeviceReport, Engine, Logits
 from .session import OutOfMemoryError, VariantOnDevice, resolve_device, runtime, variants_for
 
 MINIMUM_AGREEMENT = 0.99

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from .. import errors
 from ..errors import ScorerError
-from ..scoring.settings import Settings
+from ..scoring.settings import Settings, from_plan
 from ..scoring.summary import ComputeEnvironment, ReusedOutput
 from ..storage.location import Location
 from ..storage.plan import Budgets, Plan, PlannedReuse
@@ -96,26 +96,45 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Base of all that is sent."""
 
 
-class Inspect(Message, frozen=True):
+if TYPE_CHECKING:
+    SentSettings = Settings
+else:
+    SentSettings = Any  # which msgspec does not look into: it decodes no union of a path and a text
+
+
+class SettingsMessage(Message, frozen=True):
+    """Base of requests about a scorer.
+
+    Attributes:
+        settings: of the scorer; they are checked again where they arrive.
+    """
+
+    settings: SentSettings
+
+    def __post_init__(self) -> None:
+        sent: Any = self.settings
+        if not isinstance(sent, Settings):
+            msgspec.structs.force_setattr(self, "settings", from_plan(Settings, sent, "the driver's request"))
+
+
+class Inspect(SettingsMessage, frozen=True):
     """Request: read footers. One :class:`FooterRead` a file, in this order. ``limit``: rows; files behind them are not
     opened. ``first_rows``: look at the first rows of a few files, until one can be scored. ``opens``: begin to open the
     bundle meanwhile, so that the worker may end for another reason than a file."""
 
     files: list[InputFile]
-    settings: dict[str, Any]
     split_rows: int | None = None
     limit: int | None = None
     first_rows: bool = True
     opens: bool = True
 
 
-class Open(Message, frozen=True):
+class Open(SettingsMessage, frozen=True):
     """Request: open the scorer. Answered by :class:`WorkerReady`. ``plan``: an earlier one without its inputs, whose
     budgets are taken, and the bound of ``--exact`` where signature and provider are its own; otherwise they are
     measured, the bound on the first rows of ``shards``. ``cpus``: to run on; empty for all. ``out``: the object store
     that outputs are put into; empty where the driver puts them into a folder."""
 
-    settings: dict[str, Any]
     plan: Plan | None = None
     shards: list[Shard] = []
     cpus: list[int] = []
@@ -247,7 +266,7 @@ class Job:
         limit = self.options.limit
         return Inspect(
             files=list(files),
-            settings=self.settings.to_plan(),
+            settings=self.settings,
             split_rows=self.options.split_rows,
             limit=None if limit is None else max(0, limit - rows_before),
             first_rows=self.options.max_error_rate < 1,
@@ -257,8 +276,7 @@ class Job:
     def open(self, plan: Plan | None, shards: Sequence[Shard], slot: WorkerSlot) -> Open:
         """The request to open the scorer in a slot."""
         return Open(
-            settings=self.settings.to_plan()
-            | {"device": slot.device, "threads": self.settings.threads or slot.threads},
+            settings=replace(self.settings, device=slot.device, threads=self.settings.threads or slot.threads),
             plan=plan,
             shards=list(shards),
             cpus=list(slot.cpus),

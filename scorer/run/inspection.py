@@ -14,7 +14,7 @@ from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
 from ..metric.joining import SentenceUses
 from ..scoring.pipeline import Pipeline
-from ..scoring.settings import Settings, from_plan
+from ..scoring.settings import Settings
 from ..storage.receipts import Counts, FactCounts
 from ..storage.shards import FIRST_ROWS, WINDOW_BYTES, WINDOW_ROWS, Shard, limit_rows, read_shards, read_windows
 from ..system.numbers import percent
@@ -27,7 +27,6 @@ MOST_FILES = 8
 
 def inspect_files(request: Inspect) -> Iterator[FooterRead]:
     """Read the footer of each file, in order."""
-    settings = from_plan(Settings, request.settings, "the driver's request")
     left, unseen = request.limit, MOST_FILES if request.first_rows else 0
     for file in request.files:
         if left == 0:
@@ -35,7 +34,7 @@ def inspect_files(request: Inspect) -> Iterator[FooterRead]:
             continue
         try:
             schema, shards = read_shards(file, request.split_rows)
-            columns = columns_of(schema, settings)
+            columns = columns_of(schema, request.settings)
         except (ShardError, ColumnError) as error:
             yield FooterRead(error=str(error), kind=kind_of(error))
             continue

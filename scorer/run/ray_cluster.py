@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -352,10 +352,11 @@ def place_files(files: Sequence[SentFile], parts: Parts | None, get: Callable[[A
     return str(folder)
 
 
-def with_files_of(settings: Mapping[str, Any], folder: str) -> dict[str, Any]:
-    """Settings as a plan has them, with the files that a node has in a folder; empty for none."""
-    found = dict(settings)
-    for name, path in (("bundle", Path(folder, BUNDLE)), ("templates", Path(folder, TEMPLATES))):
-        if folder and path.exists():
-            found[name] = str(path)
-    return found
+def with_files_of(settings: Settings, folder: str) -> Settings:
+    """Settings with the files that a node has in a folder; an empty name for no folder."""
+    bundle, templates = Path(folder, BUNDLE), Path(folder, TEMPLATES)
+    if folder and bundle.exists():
+        settings = replace(settings, bundle=str(bundle))
+    if folder and templates.exists():
+        settings = replace(settings, templates=str(templates))
+    return settings

@@ -22,7 +22,6 @@ from ..errors import ColumnError, ScorerError, ShardError
 from ..inference.bundle import Bundle
 from ..scoring.opening import OpenScorer
 from ..scoring.pipeline import ScoredWindow, Window
-from ..scoring.settings import Settings, from_plan
 from ..scoring.summary import total
 from ..storage.receipts import Counts, InputRecord, Provenance, Receipt, content_sha256
 from ..storage.shards import MEMORY, Shard, read_windows
@@ -59,7 +58,7 @@ class ShardScorer:
     """An open ``scorer``, and the earlier outputs that it reuses. ``log``: is told what a user should know."""
 
     def __init__(self, request: Open, log: Callable[[str], None], bundle: Bundle | None = None) -> None:
-        settings, self._log = from_plan(Settings, request.settings, "the driver's request"), log
+        settings, self._log = request.settings, log
         budgets = None if request.plan is None else request.plan.budgets
         self.scorer = OpenScorer(settings, budgets, log, bundle)
         if note := self.scorer.note_of_threads:

@@ -64,9 +64,9 @@ def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
         opening: Future[Bundle] | None = None
         report_progress(lambda: channel.send(scorer.progress() if scorer is not None else Progress()), PROGRESS_SECONDS)
         while isinstance(request := requests.get(), Inspect):
-            settings = (request.settings[name] for name in ("bundle", "device", "precision"))
             if request.opens and opening is None:  # while the inputs are looked at
-                opening = in_thread(partial(open_bundle, *settings))
+                settings = request.settings
+                opening = in_thread(partial(open_bundle, settings.bundle, settings.device, settings.precision))
             for footer in inspect_files(request):
                 channel.send(footer)
         assert isinstance(request, Open)

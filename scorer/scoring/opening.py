@@ -7,13 +7,14 @@ from functools import partial
 
 from ..errors import UsageError
 from ..inference.bundle import Bundle
-from ..inference.engine import EXACT_PAIRS, EncodedPairs, ExactBound
+from ..inference.engine import EXACT_PAIRS, EncodedPairs, margin_of
 from ..inference.session import open_bundle
 from ..inference.verification import open_engine
 from ..metric import Options, factspotter
 from ..metric.fact_templates import Templates, parse_optional
 from ..metric.sentences import SentenceSide, split_text, splitter_name
-from ..storage.plan import Budgets, ExactBudget
+from ..storage.plan import Budgets
+from ..system.bounds import ExactBound
 from ..system.processors import thread_count
 from .pipeline import Pipeline
 from .settings import Settings
@@ -49,7 +50,7 @@ class OpenScorer:
             token_budget=budgets.batch_tokens,
             threads=budgets.threads or settings.threads,
             exact=settings.exact,
-            bound=None if budgets.exact is None else ExactBound(budgets.exact.pairs, budgets.exact.largest),
+            bound=budgets.exact,
             truncate=truncate,
             one_string=settings.protocol == "nlgi_eval",
             warn=log,
@@ -68,13 +69,13 @@ class OpenScorer:
     @property
     def budgets(self) -> Budgets:
         """Budgets that it cuts its work by, for a later scorer that shall compute the same bits."""
-        engine, bound = self.engine, self.engine.bound
+        engine = self.engine
         chosen = len(engine.device.spec.layouts) > 1  # where the device has a choice of layouts
         return Budgets(
             batch_tokens=engine.grid.token_budget,
             length_step=engine.grid.step,
             threads=engine.threads,
-            exact=None if bound is None else ExactBudget(pairs=bound.pairs, largest=bound.largest),
+            exact=engine.bound,
             layout=engine.use.layout if chosen else None,
             attention=engine.use.attention if chosen else None,
         )
@@ -100,7 +101,7 @@ class OpenScorer:
             runtime=engine.runtime,
             bound=engine.report.bound if exact is None else max(engine.report.bound, exact.largest),
             invariance_error=engine.report.invariance_error,
-            exact=None if exact is None else exact.margin,
+            exact=None if exact is None else margin_of(exact),
         )
 
     def measure_bound(self, sources: Sequence[Iterable[EncodedPairs]]) -> None:

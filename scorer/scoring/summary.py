@@ -21,7 +21,6 @@ from msgspec.structs import replace
 
 from ..errors import count_of
 from ..metric import FINE, PLAIN_REVISION, REVISION, Options
-from ..storage.plan import ExactBudget
 from ..storage.receipts import (
     CheckCounts,
     Counts,
@@ -32,6 +31,7 @@ from ..storage.receipts import (
     TokenCounts,
     canonical,
 )
+from ..system.bounds import ExactBound
 from ..system.codec import Count, Magnitude, OpenRecord
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class RunSummary(OpenRecord, frozen=True, kw_only=True):
     seconds: Mapping[str, Magnitude]
     computed_now: Count
     speed: Speed
-    exact: ExactBudget | None
+    exact: ExactBound | None
     device: Device
     bound: Magnitude | None
     invariance_error: Magnitude | None

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError
-from ..system.codec import Count, Magnitude, Record, encode
+from ..system.bounds import ExactBound
+from ..system.codec import Count, Record, encode
 from .location import Location, named
 from .receipts import FAILED, RECEIPTS, Fingerprint, InputRecord, Shard, Signature, canonical, changes
 from .store import open_store
@@ -17,14 +18,6 @@ from .store import open_store
 PLAN, RUN, SUCCESS, LOCK = "_plan.json", "_run.json", "_SUCCESS", "_lock"
 OWN_NAMES = frozenset({PLAN, RUN, SUCCESS, LOCK, RECEIPTS, FAILED})
 """Names in an output folder that are not those of shards."""
-
-
-class ExactBudget(Record, frozen=True):
-    """The measured bound of ``--exact``. ``largest``: largest |Δlogit| between the variant and fp32 on ``pairs``
-    pairs."""
-
-    pairs: Count
-    largest: Magnitude
 
 
 class Budgets(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -37,7 +30,7 @@ class Budgets(Record, frozen=True, kw_only=True, omit_defaults=True):
     batch_tokens: Count | None = None
     length_step: Count | None = None
     threads: Count | None = None
-    exact: ExactBudget | None = None
+    exact: ExactBound | None = None
     layout: str | None = None
     attention: str | None = None
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -58,7 +59,7 @@ def utc_now() -> str:
 
 
 def encode(content: Any, *, indent: int | None = None, canonical: bool = False) -> bytes:
-    """A struct, or anything of dicts, lists, strings, numbers, booleans and ``None``, as JSON in UTF-8.
+    """A struct, or anything of dicts, lists, strings, paths, numbers, booleans and ``None``, as JSON in UTF-8.
 
     Args:
         indent: blanks per level; one line for each field.
@@ -66,12 +67,18 @@ def encode(content: Any, *, indent: int | None = None, canonical: bool = False) 
     """
     order: Literal["sorted"] | None = "sorted" if canonical else None
     try:
-        data = msgspec.json.encode(content, order=order)
+        data = msgspec.json.encode(content, order=order, enc_hook=_as_text)
     except UnicodeEncodeError:
         data = b"%25"  # some string is not UTF-8: all strings are looked at
     if _ESCAPE.search(data):
-        data = msgspec.json.encode(_each_string(msgspec.to_builtins(content), _escaped), order=order)
+        data = msgspec.json.encode(_each_string(msgspec.to_builtins(content, enc_hook=_as_text), _escaped), order=order)
     return data if indent is None else msgspec.json.format(data, indent=indent)
+
+
+def _as_text(content: Any) -> str:
+    if isinstance(content, Path):
+        return str(content)
+    raise TypeError(f"{type(content).__name__} has no form in JSON")
 
 
 def seal(content: Any) -> bytes:

@@ -16,9 +16,10 @@ from scorer.errors import BundleError, DeviceError
 from scorer.inference import engine, session
 from scorer.inference.bundle import Bundle
 from scorer.inference.device import CPU, CUDA
-from scorer.inference.engine import EXACT_FACTOR, EXACT_PAIRS, Engine, ExactBound, Predictions, join_bounds
+from scorer.inference.engine import EXACT_FACTOR, EXACT_PAIRS, Engine, Predictions, join_bounds, margin_of
 from scorer.inference.verification import open_engine
 from scorer.status import SCORED
+from scorer.system.bounds import ExactBound
 from tests.bundles import expected_logits, make_bundle, tokenizer
 from tests.inference.wrapping import Wrapped, wrap_sessions
 
@@ -138,7 +139,7 @@ def test_the_bound_is_the_largest_seen_and_at_least_the_probes_until_enough_were
     off = zero + np.array([[0.1], [-0.25], [np.nan]], np.float32)
     one = join_bounds(off, zero, at_least=0.5)
     assert one == ExactBound(2, 0.5)
-    assert one.margin == 2 * EXACT_FACTOR * 0.5
+    assert margin_of(one) == 2 * EXACT_FACTOR * 0.5
     assert join_bounds(off, zero, at_least=0.0).largest == 0.25
     many = np.zeros((EXACT_PAIRS, 3), np.float32)
     assert join_bounds(many, many, 0.5, ExactBound(2, 0.25)) == ExactBound(EXACT_PAIRS + 2, 0.25)

@@ -79,7 +79,7 @@ def test_the_actor_answers_as_a_worker_process(monkeypatch: pytest.MonkeyPatch, 
     """A file that is no Parquet file, then a bundle that is not there."""
     monkeypatch.setattr("scorer.run.ray.become_worker", lambda: None)
     (tmp_path / "a.parquet").write_text("no")
-    settings = Settings(tmp_path / "nothing").to_plan()
+    settings = Settings(tmp_path / "nothing")
     actor = RayActor()
     actor.ask(encode(Inspect(files=[InputFile(str(tmp_path / "a.parquet"), "a.parquet")], settings=settings)))
     actor.ask(encode(Open(settings=settings)))
@@ -147,9 +147,9 @@ def test_a_node_that_lacks_the_files_gets_them_once(settings: Settings, tmp_path
     assert place_files(files, None, get) is None
     folder = place_files(files, parts, get)
     assert folder and len(asked) == len(store)
-    found = with_files_of(settings.to_plan(), folder)
-    assert Bundle.load(found["bundle"]).sha256 == Bundle.load(tmp_path / "elsewhere").sha256
-    assert Path(found["templates"]).read_bytes() == (tmp_path / "templates.json").read_bytes()
+    found = with_files_of(settings, folder)
+    assert Bundle.load(found.bundle).sha256 == Bundle.load(tmp_path / "elsewhere").sha256
+    assert Path(str(found.templates)).read_bytes() == (tmp_path / "templates.json").read_bytes()
     assert place_files(files, None, get) == place_files(files, parts, get) == folder and len(asked) == len(store)
     Path(folder, "bundle", "tokenizer.json").write_text("{}")
     assert place_files(files, None, get) is None and place_files(files, parts, get) == folder
