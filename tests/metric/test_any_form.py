@@ -8,15 +8,15 @@ import csv
 import datetime as dt
 import io
 import json
-from collections.abc import Iterator
-from decimal import Decimal
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scorer import Scorer
@@ -34,7 +34,8 @@ from scorer.storage.text_files import read_records, schema_of, to_batch
 from tests.metric.reference import triples_of
 
 Row = dict[str, Any]
-Found = list[tuple[list[Triple], list[str], str | None, bytes]]
+Parts = tuple[str, str, Any]
+RowFacts = list[tuple[list[Triple], list[str], str | None, bytes]]
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Zs", "Zl", "Zp")), min_size=1, max_size=6)
 SAFE = WORDS.filter(lambda word: word[:1] not in "{[" and "|" not in word and word.strip() == word)
 SCALARS = (
@@ -45,12 +46,95 @@ SCALARS = (
     | st.decimals(allow_nan=False, allow_infinity=False, places=2, min_value=-1000, max_value=1000)
 )
 KEYS = ["weight", "colour", "price", "type"]
-ATTRIBUTES = st.dictionaries(st.sampled_from(KEYS), SCALARS, min_size=1, max_size=4)
-ROWS = st.builds(lambda name, rest, text: {"text": text, "attributes": {"name": name, **rest}}, SAFE, ATTRIBUTES, SAFE)
-OTHERS = st.lists(ROWS | st.just({"text": None, "attributes": {"price": [1, {"unit": "x"}], "name": "Z"}}), max_size=4)
+TRIPLES = st.lists(st.tuples(SAFE, SAFE, SCALARS), min_size=1, max_size=4)
+ATTRIBUTES = st.builds(
+    lambda subject, values: [(subject, key, value) for key, value in values.items()],
+    SAFE,
+    st.dictionaries(st.sampled_from(KEYS), SCALARS, min_size=1, max_size=4),
+)
+"""Facts about one subject, which attributes and meaning representations can say."""
 
 
-def found(table: pa.Table, **names: Any) -> Found:
+class InexpressibleError(Exception):
+    """These facts cannot be written in a spelling."""
+
+
+def strings(facts: list[Parts]) -> list[Parts]:
+    """Facts with every value as the one spelling that it has."""
+    return [(subject, key, str(spell(value)).strip()) for subject, key, value in facts]
+
+
+def bars(facts: list[Parts]) -> list[str]:
+    return [" | ".join(parts) for parts in strings(facts)]
+
+
+def objects(facts: list[Parts], *names: str) -> list[dict[str, Any]]:
+    return [dict(zip(names, parts, strict=True)) for parts in facts]
+
+
+def attributes(facts: list[Parts]) -> dict[str, Any]:
+    keys = [key for _, key, _ in facts]
+    if len({subject for subject, _, _ in facts}) > 1 or len({*keys, "name"}) <= len(keys):
+        raise InexpressibleError
+    return {"name": facts[0][0], **{key: value for _, key, value in facts}}
+
+
+def slots(facts: list[Parts], write: str) -> list[str]:
+    """The subject and each fact, as a meaning representation has them."""
+    spelled = [("", "name", attributes(facts)["name"]), *strings(facts)]
+    if set("[](),=;'\"") & set("".join(part for parts in spelled for part in parts)):
+        raise InexpressibleError
+    return [write.format(key, value) for _, key, value in spelled]
+
+
+def as_json(value: Any) -> str:
+    try:
+        return json.dumps(value)
+    except TypeError as e:
+        raise InexpressibleError from e  # a Decimal: JSON of Python has no digits of its own
+
+
+SPELLINGS: dict[str, tuple[str, Callable[[list[Parts]], Any]]] = {
+    "lists": ("triples", lambda facts: [list(parts) for parts in facts]),
+    "objects": ("triples", lambda facts: objects(facts, "Subject", "p", "object")),
+    "strings": ("triples", bars),
+    "one string": ("triples", lambda facts: " ++ ".join(bars(facts))),
+    "tight": ("triples", lambda facts: "++ ".join("|".join(parts) + " " for parts in strings(facts))),
+    "JSON lists": ("triples", lambda facts: as_json([list(parts) for parts in facts])),
+    "JSON objects": ("triples", lambda facts: as_json(objects(facts, "S", "property", "O"))),
+    "JSON strings": ("triples", lambda facts: as_json(bars(facts))),
+    "attributes": ("attributes", attributes),
+    "JSON attributes": ("attributes", lambda facts: as_json(attributes(facts))),
+    "slots": ("mr", lambda facts: ", ".join(slots(facts, "{}[{}]"))),
+    "an act": ("mr", lambda facts: "inform(" + ";".join(slots(facts, "{}='{}'")) + ")"),
+}
+"""Name → column, and how facts are written in it."""
+PART_NAMES = ("subject", "predicate", "object")
+STRUCT = pa.struct([("object", pa.large_string()), ("subject", pa.string()), ("predicate", pa.string())])
+ARROW: dict[str, tuple[str, Callable[[list[Parts]], Any], Callable[[int], pa.DataType]]] = {
+    "lists": ("triples", list, lambda n: pa.list_(pa.list_(pa.string()))),
+    "fixed": ("triples", list, lambda n: pa.large_list(pa.list_(pa.string(), 3))),
+    "structs": ("triples", lambda facts: objects(facts, *PART_NAMES), lambda n: pa.list_(STRUCT, n)),
+    "maps": (
+        "triples",
+        lambda facts: [list(zip(PART_NAMES, parts, strict=True)) for parts in facts],
+        lambda n: pa.list_(pa.map_(pa.string(), pa.string())),
+    ),
+    "views": ("triples", bars, lambda n: pa.large_list_view(pa.string())),
+    "words": ("triples", bars, lambda n: pa.list_view(pa.dictionary(pa.int8(), pa.string()))),
+    "JSON": ("triples", lambda facts: as_json(bars(facts)), lambda n: pa.dictionary(pa.int32(), pa.string())),
+    "map": ("attributes", lambda facts: list(attributes(facts).items()), lambda n: pa.map_(pa.string(), pa.string())),
+}
+"""The same with values as text, in a column of a type, which may depend on the number of facts."""
+COMPANY: dict[str, list[Any]] = {
+    "triples": [[["a", "b", 1]], "x | y | z", [{"s": "a", "p": "b", "o": None}]],
+    "attributes": [{"price": [1, {"unit": "x"}], "name": "Z"}, '{"name": "Z"', {"name": "Z", "weight": 1.5}],
+    "mr": ["name[A], food[B]", "name[", None],
+}
+"""Other rows of a column, some of them wrong."""
+
+
+def rows_of(table: pa.Table, **names: Any) -> RowFacts:
     """Facts, wording, error and key of each row."""
     rows = find_columns(table.schema, ColumnNames(**names)).rows(table)
     words = verbalise(rows, Templates(), Options())
@@ -72,67 +156,70 @@ def read(form: str, content: bytes) -> pa.Table:
     return pa.Table.from_batches([to_batch(records, schema_of(list(names)))])
 
 
-def json_lines(rows: list[Row]) -> bytes:
-    def plain(value: Any) -> Any:
-        return float(value) if isinstance(value, Decimal) else value
+def in_column(facts: list[Parts], spelling: str, text: str) -> list[Row]:
+    """A row that says facts in a spelling, or none where that is inexpressible."""
+    column, write = SPELLINGS[spelling]
+    try:
+        return [{"text": text, column: write(facts)}]
+    except InexpressibleError:
+        return []
 
-    return b"".join(
-        json.dumps({**row, "attributes": {k: plain(v) for k, v in row["attributes"].items()}}).encode() + b"\n"
-        for row in rows
-    )
+
+def in_arrow(facts: list[Parts], spelling: str, text: str) -> list[pa.Table]:
+    column, write, kind = ARROW[spelling]
+    try:
+        return [pa.table({"text": [text], column: pa.array([write(strings(facts))], kind(len(facts)))})]
+    except InexpressibleError:
+        return []
 
 
-@settings(max_examples=150, deadline=None)
-@given(ROWS, OTHERS, st.randoms(use_true_random=False))
-def test_attributes_are_the_same_in_every_form_and_company(row: Row, others: list[Row], random: Any) -> None:
-    (alone,) = found(as_table([row])[0])
-    subject, rest = row["attributes"]["name"], {k: v for k, v in row["attributes"].items() if k != "name"}
-    assert alone[0] == [Triple(subject, key, str(spell(value)).strip()) for key, value in rest.items()]
-    together = [*others, row]
-    random.shuffle(together)
-    place = next(i for i, one in enumerate(together) if one is row)
-    assert found(as_table(together)[0])[place] == alone
-    assert found(read("jsonl", json_lines([row])))[0][0] != [] and alone[2] is None
-    if not any(isinstance(value, Decimal) for value in rest.values()):  # JSON of Python has no digits of its own
-        for rows, at in (([row], 0), (together, place)):
-            assert found(read("jsonl", json_lines(rows)))[at] == alone
-            assert found(read("jsonl", json.dumps(rows, default=str, indent=1).encode()))[at] == alone
-    struct = pa.table({"text": [row["text"]], "attributes": [{"name": subject, **rest}]})
-    assert found(struct)[0] == alone
-    columns = {key: [str(spell(value))] for key, value in rest.items()}
-    named = {"attributes": ",".join(rest) if len(rest) > 1 else next(iter(rest)), "subject": "name"}
+def as_files(rows: list[Row]) -> list[pa.Table]:
+    """Rows as JSON Lines and as a JSON array; none where JSON of Python has no digits for a value."""
+    try:
+        return [read("jsonl", lines(*rows)), read("jsonl", json.dumps(rows, indent=1).encode())]
+    except TypeError:
+        return []
+
+
+def plain_columns(facts: list[Parts], text: str) -> tuple[bytes, dict[str, str]]:
+    """CSV with a column for each attribute, and the names of its columns."""
+    spelled = strings(facts)
     file = io.StringIO()
-    writer = csv.writer(file)
-    writer.writerow(["text", "name", *columns])
-    writer.writerow([row["text"], subject, *(value for (value,) in columns.values())])
-    assert found(read("csv", file.getvalue().encode()), **named)[0] == alone
-
-
-PARTS = st.tuples(SAFE, SAFE, SCALARS)
+    csv.writer(file).writerows(
+        [["text", "name", *(key for _, key, _ in spelled)], [text, facts[0][0], *(value for *_, value in spelled)]]
+    )
+    return file.getvalue().encode(), {"attributes": ",".join(key for _, key, _ in spelled), "subject": "name"}
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(PARTS, min_size=1, max_size=4), st.lists(PARTS, max_size=3), SAFE)
-def test_triples_are_the_same_in_every_form(
-    triples: list[tuple[str, str, Any]], more: list[tuple[str, str, Any]], text: str
+@example([("Blue Spice", "weight", 12), ("Blue Spice", "type", "pub")], {*SPELLINGS}, {*ARROW}, "t", Random(0))
+@given(
+    TRIPLES | ATTRIBUTES,
+    st.sets(st.sampled_from([*SPELLINGS]), max_size=3),
+    st.sets(st.sampled_from([*ARROW]), max_size=2),
+    SAFE,
+    st.randoms(use_true_random=False),
+)
+def test_facts_are_the_same_in_every_spelling_type_file_and_company(
+    facts: list[Parts], spellings: set[str], types: set[str], text: str, random: Random
 ) -> None:
-    spelled = [[one.strip(), two.strip(), str(spell(three)).strip()] for one, two, three in triples]
-    strings = [" | ".join(parts) for parts in spelled]
-    named = [dict(zip(("Subject", "p", "object"), parts, strict=True)) for parts in triples]
-    (expected,) = found(pa.table({"text": [text], "triples": [spelled]}))
-    assert [list(triple) for triple in expected[0]] == spelled
-    other: Row = {"text": None, "triples": [list(parts) for parts in more]}
-    for value in ([list(parts) for parts in triples], named, strings, " ++ ".join(strings)):
-        rows: list[Row] = [other, {"text": text, "triples": value}]
-        assert found(as_table(rows)[0])[1] == expected
-    plain = [[one, two, str(three) if isinstance(three, Decimal) else three] for one, two, three in triples]
-    if not any(isinstance(parts[2], Decimal) for parts in triples):
-        lines = "\n".join(json.dumps({"triples": value, "text": text}) for value in ("x | y | z", plain))
-        assert found(read("jsonl", lines.encode()))[1] == expected
-    types = {type(parts[2]) for parts in triples}
-    if len(types) == 1 and Decimal not in types:
-        structs = [dict(zip(("subject", "predicate", "object"), parts, strict=True)) for parts in triples]
-        assert found(pa.table({"text": [text], "triples": [structs]}))[0] == expected
+    (expected,) = rows_of(pa.table({"text": [text], "triples": [strings(facts)]}))
+    assert expected[0] == strings(facts) and expected[2] is None
+    for spelling in sorted(spellings):
+        column, _ = SPELLINGS[spelling]
+        for row in in_column(facts, spelling, text):
+            others = [{"text": None, column: value} for value in random.sample(COMPANY[column], random.randrange(3))]
+            together = random.sample([row, *others], 1 + len(others))
+            for rows in ([row], together):
+                for table in (as_table(rows)[0], *as_files(rows)):
+                    assert rows_of(table)[rows.index(row)] == expected, spelling
+    for spelling in sorted(types):
+        for table in in_arrow(facts, spelling, text):
+            assert rows_of(table) == [expected], spelling
+    if {key for _, key, _ in facts} <= {*KEYS} and in_column(facts, "attributes", text):
+        struct = pa.table({"text": [text], "attributes": [attributes(facts)]})
+        content, names = plain_columns(facts, text)
+        assert rows_of(struct) == rows_of(read("csv", content), **names) == [expected]
 
 
 GOOD = [b'{"text": "t", "triples": [["a", "b", %d]]}' % i for i in range(3)]
@@ -147,8 +234,8 @@ def test_a_line_of_any_bytes_costs_no_other(line: bytes, place: int) -> None:
     if place == 0 and line.strip() == b"[":
         return  # the start of an array
     lines = [*GOOD[:place], line, *GOOD[place:]]
-    expected = found(read("jsonl", b"\n".join(GOOD)))
-    rows = found(read("jsonl", b"\n".join(lines)))
+    expected = rows_of(read("jsonl", b"\n".join(GOOD)))
+    rows = rows_of(read("jsonl", b"\n".join(lines)))
     assert len(rows) == 4
     assert rows[:place] + rows[place + 1 :] == expected
     assert rows[place][0] or rows[place][2] is not None
@@ -174,8 +261,8 @@ def lines(*rows: Any) -> bytes:
     ],
 )
 def test_one_bad_byte_or_value_costs_its_row_alone(line: bytes, error: str | None) -> None:
-    expected = found(read("jsonl", lines(PUB, PUB)))
-    rows = found(read("jsonl", lines(PUB, line, PUB)))
+    expected = rows_of(read("jsonl", lines(PUB, PUB)))
+    rows = rows_of(read("jsonl", lines(PUB, line, PUB)))
     assert [rows[0], rows[2]] == expected and rows[1][2] == error
 
 
@@ -202,7 +289,7 @@ def test_values_of_arrow_are_spelled_alike_or_cost_their_row(kind: Any, good: An
     triples = pa.array([[{"subject": "X", "predicate": "n", "object": value}] for value in values], pa.list_(part))
     text = ["x"] * len(values)
     for column, error in (("attributes", "malformed_attributes"), ("triples", "malformed_triples")):
-        rows = found(pa.table({"text": text, column: attributes if column == "attributes" else triples}))
+        rows = rows_of(pa.table({"text": text, column: attributes if column == "attributes" else triples}))
         if good is not None:
             assert rows[0][1] == [f"The n of X is {spelled}."] and rows[0][2] is None
         if bad is not None:
@@ -212,9 +299,9 @@ def test_values_of_arrow_are_spelled_alike_or_cost_their_row(kind: Any, good: An
 def test_the_path_of_the_subject_is_no_fact() -> None:
     row = {"text": "t", "forecast": {"city": "Oslo", "low": {"value": -12, "unit": "°C"}}}
     for table in (read("jsonl", lines(row)), pa.Table.from_pylist([row])):
-        assert found(table, attributes="forecast", subject="forecast.city")[0][1] == ["The low of Oslo is -12 °C."]
+        assert rows_of(table, attributes="forecast", subject="forecast.city")[0][1] == ["The low of Oslo is -12 °C."]
     flat = pa.table({"text": ["t"], "city": ["Oslo"], "low": ["-12 °C"]})
-    assert found(flat, attributes="city,low", subject="city")[0][1] == ["The low of Oslo is -12 °C."]
+    assert rows_of(flat, attributes="city,low", subject="city")[0][1] == ["The low of Oslo is -12 °C."]
 
 
 @pytest.mark.parametrize("text", [" ", "...–", "_", "☆ ☆"])
@@ -244,12 +331,12 @@ def test_rows_give_what_is_written(name: str, scorer: Scorer) -> None:
     columns = find_columns(table.schema, ColumnNames(**expected.get("columns", {})))
     rows = columns.rows(table)
     assert len(rows) == len(expected["rows"])
-    for number, wanted in enumerate(expected["rows"]):
-        found = scorer.score_row(take(rows, np.array([number])))
-        assert found.error == wanted.get("error")
-        assert (found.facts or None) == wanted.get("facts")
-        if "fine" in wanted:
-            assert (found.fine, found.omitted) == (wanted["fine"], wanted.get("omitted", []))
-        assert found.note == wanted.get("note")
+    for number, answer in enumerate(expected["rows"]):
+        verdict = scorer.score_row(take(rows, np.array([number])))
+        assert verdict.error == answer.get("error")
+        assert (verdict.facts or None) == answer.get("facts")
+        if "fine" in answer:
+            assert (verdict.fine, verdict.omitted) == (answer["fine"], answer.get("omitted", []))
+        assert verdict.note == answer.get("note")
         why = columns.why_none(table.slice(number, 1))
-        assert wanted["why"] in why if why else "why" not in wanted
+        assert answer["why"] in why if why else "why" not in answer

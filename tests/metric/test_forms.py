@@ -24,32 +24,6 @@ from scorer.scoring.tables import from_python
 from scorer.status import RowError
 from tests.metric.reference import triples_of
 
-TRIPLES = [Triple("Blue Spice", "eatType", "pub"), Triple("Blue Spice", "seats", "12")]
-BARS = [" | ".join(triple) for triple in TRIPLES]
-STRUCT = pa.struct([("object", pa.large_string()), ("subject", pa.string()), ("predicate", pa.string())])
-FORMS: dict[str, pa.Array] = {
-    "bars": pa.array(["Blue Spice | eatType | pub ++ Blue Spice|seats|12"]),
-    "objects": pa.array([json.dumps([triple._asdict() for triple in TRIPLES])]),
-    "strings": pa.array([json.dumps(BARS)]).dictionary_encode(),
-    "numbers": pa.array(['[["Blue Spice", "eatType", "pub"], {"S": "Blue Spice", "property": "seats", "O": 12}]']),
-    "lists": pa.array([[list(triple) for triple in TRIPLES]], pa.list_(pa.list_(pa.string()))),
-    "fixed": pa.array([[list(triple) for triple in TRIPLES]], pa.large_list(pa.list_(pa.string(), 3))),
-    "maps": pa.array([[list(t._asdict().items()) for t in TRIPLES]], pa.list_(pa.map_(pa.string(), pa.string()))),
-    "cases": pa.array([[{"Subject": s, "PREDICATE": p, "object": o, "id": 7} for s, p, o in TRIPLES]]),
-    "pairs": pa.array([[triple._asdict() for triple in TRIPLES]], pa.list_(STRUCT, 2)),
-    "views": pa.array([BARS], pa.large_list_view(pa.string())),
-    "words": pa.array([BARS], pa.list_view(pa.dictionary(pa.int8(), pa.string()))),
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_the_forms_give_the_same_triples_and_row_key(form: str) -> None:
-    table = pa.table({"text": ["t"], "triples": FORMS[form]})
-    rows = find_columns(table.schema, ColumnNames()).rows(table)
-    assert (triples_of(rows.triples), rows.errors) == ([TRIPLES], {})
-    plain = from_lists(pa.array([BARS]))
-    assert row_keys(rows).equals(row_keys(from_arrow(plain, pa.array(["t"]))))
-
 
 @pytest.mark.parametrize(
     ("text", "error"),
@@ -108,10 +82,6 @@ def test_a_table_without_one_usable_row_is_refused_with_its_first_value() -> Non
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            "name[Blue Spice], eatType[coffee shop], customer rating[5 out of 5]",
-            [Triple("Blue Spice", "eatType", "coffee shop"), Triple("Blue Spice", "customer rating", "5 out of 5")],
-        ),
         ("  name[ The Mill ] ,\teatType [pub] , ", [Triple("The Mill", "eatType", "pub")]),
         ("name[The Mill]", []),
         (" [pub], name[A]", None),
@@ -119,8 +89,6 @@ def test_a_table_without_one_usable_row_is_refused_with_its_first_value() -> Non
         ("name[A], eatType[]", None),
         ("name[A, eatType[pub]", None),
         ("inform(name[A], food[Thai, French])", [Triple("A", "food", "Thai, French")]),
-        ("inform(name=A,phone=5551234)", [Triple("A", "phone", "5551234")]),
-        ("inform(name='A';food=thai)", [Triple("A", "food", "thai")]),
         ("?request(food)", None),
         ("name=A, food=Thai", None),
     ],
