@@ -110,15 +110,15 @@ def _load(family: Family, model_config: Mapping[str, Any], labels: int, source: 
         raise CheckpointError(
             f"{source.folder}: the weights do not fit config.json ({detail}); download it again"
         ) from e
-    for what, names in (("lack", keys.missing_keys), ("hold, unknown to this architecture,", keys.unexpected_keys)):
+    for fault, names in (("lack", keys.missing_keys), ("hold, unknown to this architecture,", keys.unexpected_keys)):
         if names:
             raise CheckpointError(
-                f"{source.folder}: the weights {what} {', '.join(names[:3])} ({len(names)} tensors); this is not a "
+                f"{source.folder}: the weights {fault} {', '.join(names[:3])} ({len(names)} tensors); this is not a "
                 f"complete {family.architecture}: give the fine-tuned classifier"
             )
-    bad = [name for name, value in model.state_dict().items() if not torch.isfinite(value).all()]
-    if bad:
-        raise CheckpointError(f"{source.folder}: {bad[0]} holds NaN or infinity; download the checkpoint again")
+    not_finite = [name for name, value in model.state_dict().items() if not torch.isfinite(value).all()]
+    if not_finite:
+        raise CheckpointError(f"{source.folder}: {not_finite[0]} holds NaN or infinity; download the checkpoint again")
     return model
 
 

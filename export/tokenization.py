@@ -232,13 +232,13 @@ def read_tokenizer(
     backend.no_truncation()
     backend.no_padding()
     for example in _EXAMPLES:
-        mine = tokenizer.encode(example, "A")
+        ids = tokenizer.encode(example, "A")
         pair = ("A", example) if hypothesis_first else (example, "A")
-        theirs = list(backend.encode(*((" ".join(pair),) if one_text else pair)).ids)
-        if mine != theirs:
+        expected_ids = list(backend.encode(*((" ".join(pair),) if one_text else pair)).ids)
+        if ids != expected_ids:
             raise CheckpointError(
-                f"{where} encodes ({example!r}, 'A') as {mine}, but with tokenizer_config.json it is {theirs}; make "
-                "the files agree: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)"
+                f"{where} encodes ({example!r}, 'A') as {ids}, but with tokenizer_config.json it is {expected_ids}; "
+                "make the files agree: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)"
             )
     return tokenizer, config.get("model_max_length")
 

@@ -59,9 +59,9 @@ class LazyGroup(TyperGroup):
             command.info.name = cmd_name
             self._known[cmd_name] = typer.main.get_group(command)
         else:
-            alone = App()
-            alone.command(cmd_name, cls=getattr(module, f"{cmd_name.capitalize()}Command", None))(command)
-            self._known[cmd_name] = typer.main.get_command(alone)
+            single = App()
+            single.command(cmd_name, cls=getattr(module, f"{cmd_name.capitalize()}Command", None))(command)
+            self._known[cmd_name] = typer.main.get_command(single)
         return self._known[cmd_name]
 
     @property

@@ -77,8 +77,8 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
             differences.add_row(pair.first, pair.second, TITLES[name], *figures)
     console.print(differences)
     for line in comparison.agreement:
-        what = {"fine": "FINE labels that are right", "rough": "ROUGH labels that are right"}
-        text = what.get(line.name, f"of rows that the metric calls {line.name}, right")
+        descriptions = {"fine": "FINE labels that are right", "rough": "ROUGH labels that are right"}
+        text = descriptions.get(line.name, f"of rows that the metric calls {line.name}, right")
         console.print(f"{text}: {share(line.value)} ({interval((line.low, line.high), share)}), {line.labels:,} labels")
     if comparison.next:
         console.print("\nFor the true rates, label a sample, then compare again:")

@@ -102,8 +102,8 @@ def run_app(app: typer.Typer, name: str = "scorer") -> int:
     try:
         # Not standalone: in that mode the parser has its own exit codes for usage errors, broken pipes and interrupts.
         command = typer.main.get_command(app)
-        ended = command.main(prog_name=name, standalone_mode=False, default_map=configured(command))
-        code = ended if isinstance(ended, int) else 0
+        result = command.main(prog_name=name, standalone_mode=False, default_map=configured(command))
+        code = result if isinstance(result, int) else 0
     except SystemExit as error:
         if isinstance(error.code, str):
             say(error.code, always=True)
@@ -149,18 +149,18 @@ def _refusal(error: Any) -> int:
 
 def _code_of(error: BaseException) -> int:
     """Print the error in one line and return its exit code."""
-    code, again = 2, ""
+    code, advice = 2, ""
     if isinstance(error, KeyboardInterrupt | Terminated):
-        code, what = (130, "interrupted") if isinstance(error, KeyboardInterrupt) else (143, "terminated")
-        message = f"{what}; the same command resumes"
+        code, end_status = (130, "interrupted") if isinstance(error, KeyboardInterrupt) else (143, "terminated")
+        message = f"{end_status}; the same command resumes"
     elif isinstance(error, ScorerError):
         code, message = error.exit_code, _one_line(error)
     else:
         message = _unexpected(error)
-        again = "" if Lines.verbose else AGAIN
+        advice = "" if Lines.verbose else AGAIN
         for line in "".join(traceback.format_exception(error)).split("\n") if Lines.verbose else ():
             say(line, always=True)
-    say(f"scorer: {message}{again}", always=True)
+    say(f"scorer: {message}{advice}", always=True)
     return code
 
 

@@ -163,9 +163,9 @@ def print_summary(console: Console, summary: RunSummary, out: str) -> None:
     console.print(f"rows: {rows.all:,} in, {rows.scored:,} scored{reused}")
     for source in summary.reuse:
         console.print(f"reuse {source.description}")
-    for what, counts in (("errors", rows.errors), ("notes", rows.notes)):
+    for title, counts in (("errors", rows.errors), ("notes", rows.notes)):
         if counts:
-            console.print(f"{what}: {kinds(dict(sorted(counts.items())))}")
+            console.print(f"{title}: {kinds(dict(sorted(counts.items())))}")
     if facts.all:
         console.print(f"facts: {facts.all:,}, {share(facts.backoff / facts.all)} of them by backoff (no template)")
     if missing := {name: uses.backoff for name, uses in facts.by_predicate.items() if uses.backoff}:
@@ -173,8 +173,8 @@ def print_summary(console: Console, summary: RunSummary, out: str) -> None:
         more = f", and {count_of(len(missing) - 5, 'more predicate')}" if len(missing) > 5 else ""
         console.print(f"  most often: {kinds(most)}{more}; `scorer templates try` proposes templates")
     if summary.exact:
-        again = summary.checks.recomputed
-        console.print(f"exact: pairs too close to decide, computed again in fp32: {again:,}")
+        recomputed = summary.checks.recomputed
+        console.print(f"exact: pairs too close to decide, computed again in fp32: {recomputed:,}")
     rate = f", {summary.speed.rows_per_s:,.0f} rows/s" if summary.computed_now else ""
     console.print(f"time: {summary.seconds.get('total', 0.0):.1f} s{rate} on {summary.device.kind}")
     console.print(f"shards: {shards.done} done ({shards.skipped} in earlier runs), {shards.failed} failed")

@@ -51,11 +51,11 @@ def convert_e2e(
         rows.add_text_files([entries, distinct], source.shown, options, problems)
     else:
         sheets = {source.name: read_sheet(source, form, problems) for source in parse_systems(inputs)}
-        every = [entry for entries in sheets.values() for entry in entries]
-        _add_references(every, with_references, rows)
+        all_entries = [entry for entries in sheets.values() for entry in entries]
+        _add_references(all_entries, with_references, rows)
         for name, entries in sheets.items():
             rows.add_own_texts(entries, name)
-        rows.inputs = len({entry.key for entry in every})
+        rows.inputs = len({entry.key for entry in all_entries})
     rows.derive("gold_fine", COUNTS, slot_label)
     rows.derive("gold_fine_ignore_restaurant", (*COUNTS, "diff"), slot_label_without_restaurant)
     return rows

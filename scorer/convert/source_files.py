@@ -39,14 +39,14 @@ class Problems:
         self._strict = strict
         self._say = say
 
-    def add(self, file: str, line: int, what: str, value: str | None = None) -> None:
+    def add(self, file: str, line: int, problem: str, value: str | None = None) -> None:
         """Report one line: its position, its error, and the value found there.
 
         Raises:
             InputError: with ``strict``.
         """
         quoted = "" if value is None else f": {shown(value)}"
-        message = f"{file}:{line}: {what}{quoted}"
+        message = f"{file}:{line}: {problem}{quoted}"
         if self._strict:
             raise InputError(f"{message}; fix the line, or leave out --strict to keep its row without the broken value")
         self.count += 1
@@ -133,9 +133,9 @@ def read_bytes(source: SourceFile) -> bytes:
         content = source.path.read_bytes()
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {source.shown}: {getattr(error, 'strerror', None) or error}") from error
-    what = next((what for start, what in _NOT_TEXT.items() if content.startswith(start)), None)
-    if what is not None or not content:
-        raise InputError(f"{source.shown} is {what or 'empty'}")
+    kind = next((kind for start, kind in _NOT_TEXT.items() if content.startswith(start)), None)
+    if kind is not None or not content:
+        raise InputError(f"{source.shown} is {kind or 'empty'}")
     return content
 
 
@@ -158,8 +158,8 @@ def _line(piece: bytes) -> Line:
     try:
         return Line(piece.decode(), "a NUL byte" if b"\0" in piece else None)
     except UnicodeDecodeError as error:
-        what = f"not UTF-8 (byte 0x{piece[error.start]:02x} at byte {error.start + 1} of the line)"
-        return Line(piece.decode(errors="replace"), what)
+        problem = f"not UTF-8 (byte 0x{piece[error.start]:02x} at byte {error.start + 1} of the line)"
+        return Line(piece.decode(errors="replace"), problem)
 
 
 def readable(field: str) -> str | None:

@@ -54,7 +54,7 @@ def convert_webnlg(
     form = Form(read_triples, options)
     sources = [file for argument in inputs for file in _files(parse_source(argument))]
     rows = ConvertedRows()
-    together: list[Input] = []
+    all_entries: list[Input] = []
     for source in sources:
         is_xml = _XML_START.match(read_bytes(source)[:100]) is not None
         entries = (
@@ -62,7 +62,7 @@ def convert_webnlg(
             if is_xml
             else read_sheet(source, form, problems, needs_text=not options.texts)
         )
-        together += entries
+        all_entries += entries
         if options.texts:
             continue
         if is_xml and not any(entry.texts for entry in entries):
@@ -74,10 +74,10 @@ def convert_webnlg(
         rows.add_own_texts(entries, source.name if source.named or not is_xml else REFERENCE)
     if options.texts:
         where = sources[0].shown if len(sources) == 1 else f"{len(sources)} files together"
-        has_references = any(entry.texts for entry in together)
-        for entry in together:
+        has_references = any(entry.texts for entry in all_entries)
+        for entry in all_entries:
             entry.references = entry.texts if has_references else None
-        rows.add_text_files([together], where, options, problems)
+        rows.add_text_files([all_entries], where, options, problems)
     else:
         for name in RATINGS:
             rows.derive(f"human_{name}", (name,), str)
@@ -145,8 +145,8 @@ def _parse(source: SourceFile) -> tuple[Element, dict[Element, int]]:
     def start(name: str, attributes: dict[str, str]) -> None:
         lines[builder.start(name, attributes)] = parser.CurrentLineNumber
 
-    def refuse(what: str) -> None:
-        raise InputError(f"{source.shown}:{parser.CurrentLineNumber}: {what}")
+    def refuse(problem: str) -> None:
+        raise InputError(f"{source.shown}:{parser.CurrentLineNumber}: {problem}")
 
     def declaration(name: str, system: str | None, public: str | None, subset: bool) -> None:
         if system or public:

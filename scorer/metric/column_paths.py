@@ -36,9 +36,9 @@ def find_all(source: pa.Table | pa.Schema, name: str) -> dict[str, NamedValues]:
     schema = source if isinstance(source, pa.Schema) else source.schema
     parts = split_names(name) if "," in name and name not in schema.names else [name]
     if len({*parts}) > 1:
-        leading = {part: values for part in parts if (values := find(source, part)) is not None}
-        if len(leading) == len({*parts}):
-            return leading
+        by_name = {part: values for part in parts if (values := find(source, part)) is not None}
+        if len(by_name) == len({*parts}):
+            return by_name
     whole = find(source, name)
     return {name: whole} if whole is not None else {}
 
@@ -54,8 +54,8 @@ def find(source: pa.Table | pa.Schema, name: str) -> NamedValues | None:
             values = _array(table[column])
             if not steps:
                 return NamedValues((column,), values, _nested_rows(table, column))
-            if (reached := _follow(values, steps)) is not None:
-                return NamedValues((column, *steps), *reached)
+            if (inner := _follow(values, steps)) is not None:
+                return NamedValues((column, *steps), *inner)
     return None
 
 

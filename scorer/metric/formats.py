@@ -193,14 +193,14 @@ def _from_json(value: str, read: Callable[[str], Any]) -> Any:
         raise FactError(MALFORMED, f"it is not JSON: {error}{hint}") from error
 
 
-def parse_each(elements: Iterable[Any], parse: Callable[[Any], list[Triple]], what: str) -> list[Triple]:
+def parse_each(elements: Iterable[Any], parse: Callable[[Any], list[Triple]], noun: str) -> list[Triple]:
     """The facts of all elements; an error has the number of its element."""
     facts: list[Triple] = []
     for number, element in enumerate(elements):
         try:
             facts += parse(element)
         except FactError as error:
-            raise FactError(error.kind, f"{what} {number} {error}") from error
+            raise FactError(error.kind, f"{noun} {number} {error}") from error
     return facts
 
 

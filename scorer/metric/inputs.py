@@ -324,11 +324,11 @@ def _find_marked(schema: pa.Schema, facts: str, form: FactForm) -> tuple[str, ..
     )
 
 
-def _type_of(schema: pa.Schema, name: str, what: str) -> pa.DataType:
+def _type_of(schema: pa.Schema, name: str, option: str) -> pa.DataType:
     """The type of the column that a name means; of several columns, a struct of them."""
     if not find_all(schema, name):
         missing = next((part for part in split_names(name) if find(schema, part) is None), name)
-        raise ColumnError(f"{_why_missing(schema, missing)}; name it with --{what}-column")
+        raise ColumnError(f"{_why_missing(schema, missing)}; name it with --{option}-column")
     return one_array(schema, name).type
 
 

@@ -147,10 +147,10 @@ def _each_string(content: Any, change: Any) -> Any:
         return change(content)
     if isinstance(content, dict):
         return {
-            change(key) if isinstance(key, str) else key: _each_string(each, change) for key, each in content.items()
+            change(key) if isinstance(key, str) else key: _each_string(value, change) for key, value in content.items()
         }
     if isinstance(content, (list, tuple)):
-        return [_each_string(each, change) for each in content]
+        return [_each_string(value, change) for value in content]
     return content
 
 

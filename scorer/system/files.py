@@ -35,8 +35,8 @@ def user_path(name: str | Path) -> Path:
     try:
         return path.expanduser()
     except RuntimeError as e:
-        who = f"no user {first[1:]!r}" if first != "~" else "no home folder known"
-        raise UsageError(f"{str(path)!r}: there is {who} on this machine; write the path from / on") from e
+        missing = f"no user {first[1:]!r}" if first != "~" else "no home folder known"
+        raise UsageError(f"{str(path)!r}: there is {missing} on this machine; write the path from / on") from e
 
 
 def format_of(name: str, form: Format) -> Format:

@@ -67,7 +67,7 @@ def _members_of_python(line: str) -> dict[str, bytes]:
     return unique_keys(members)
 
 
-def _checked(text: str, bracket: str, what: str) -> str:
+def _checked(text: str, bracket: str, expected: str) -> str:
     """A value of JSON without outer blanks, which Python's reader accepts; a :class:`ValueError` if it does not."""
     text = text.strip(" \t\r\n")
     try:
@@ -75,7 +75,7 @@ def _checked(text: str, bracket: str, what: str) -> str:
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     if not text.startswith(bracket):
-        raise ValueError(f"it is not {what}")
+        raise ValueError(f"it is not {expected}")
     return text
 
 

@@ -50,9 +50,9 @@ def has_default_handler(number: int) -> bool:
 
 
 def _end(number: int, frame: Any) -> None:
-    code, what = (130, "interrupted") if number == signal.SIGINT else (143, "terminated")
+    code, end_status = (130, "interrupted") if number == signal.SIGINT else (143, "terminated")
     for worker in EARLY:
         worker.kill()
     with suppress(OSError):  # closed, or full
-        os.write(2, f"scorer: {what}; the same command resumes\n".encode())
+        os.write(2, f"scorer: {end_status}; the same command resumes\n".encode())
     os._exit(code)

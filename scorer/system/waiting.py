@@ -145,10 +145,10 @@ def call_interruptibly(call: Callable[[], Result], late: Callable[[], None], lim
     """
     if threading.current_thread() is not threading.main_thread():
         return call()
-    began, remarks = time.monotonic(), iter([late])
+    started, remarks = time.monotonic(), iter([late])
 
     def tick() -> None:
-        waited = time.monotonic() - began
+        waited = time.monotonic() - started
         if limit_s is not None and waited > limit_s:
             raise TimeoutError
         if waited > LATE_S:

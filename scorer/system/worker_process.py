@@ -77,23 +77,23 @@ class WorkerProcess(WorkerHandle):
     """
 
     def __init__(self, module: str, replies: Any) -> None:
-        ours, theirs = Pipe()
+        parent_end, worker_end = Pipe()
         paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
         try:
-            with theirs:
+            with worker_end:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", module, str(theirs.fileno())],
+                    [sys.executable, "-P", "-m", module, str(worker_end.fileno())],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
-                    pass_fds=[theirs.fileno()],
+                    pass_fds=[worker_end.fileno()],
                     process_group=0,
                     env={**os.environ, "PYTHONPATH": os.pathsep.join([*paths, _ROOT]), _WORKER: str(os.getpid())},
                 )
         except BaseException:
-            ours.close()
+            parent_end.close()
             raise
-        super().__init__(ours, replies)
+        super().__init__(parent_end, replies)
         assert self._process.stdout is not None
         self._output, self._printed = self._process.stdout, deque[bytes](maxlen=16)
         lines = iter(partial(self._output.readline, 4096), b"")
@@ -125,10 +125,10 @@ class WorkerProcess(WorkerHandle):
         self.close()
         code, lines = self._process.returncode, [line.decode(errors="replace").strip() for line in self._printed]
         names = {number.value: number.name for number in signal.Signals}
-        how = f"exit code {code}" if code >= 0 else names.get(-code, f"signal {-code}")
+        end_status = f"exit code {code}" if code >= 0 else names.get(-code, f"signal {-code}")
         hint = " (often for want of memory)" if code == -signal.SIGKILL else ""
         last = next(filter(None, reversed(lines)), "")
-        return f"ended with {how}{hint}" + (f": {last[:300]}" if last else "")
+        return f"ended with {end_status}{hint}" + (f": {last[:300]}" if last else "")
 
 
 def is_worker() -> bool:
