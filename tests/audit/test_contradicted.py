@@ -44,13 +44,7 @@ def document(nights: tuple[Path, Path]) -> Document:
     return audit(nights[1], AuditOptions(baseline=nights[0]))
 
 
-def test_three_shares_of_a_group_and_of_a_predicate(document: Document) -> None:
-    for group in document.groups:
-        rates = group.rates
-        counts = [group.left_out.count, rates["contradicted_rate"].count, rates["hallucination_rate"].count]
-        assert counts == [40, 30, 7] and rates["omission_rate"].count == 50
-        shares = {one.predicate: (one.omission.count, one.contradicted.count) for one in group.predicates}
-        assert shares == {"area": (40, 0), "food": (30, 30)}
+def test_more_facts_said_wrongly_are_significant(document: Document) -> None:
     change = document.groups[0].change.rates["contradicted_rate"]
     assert (change.before.count, change.after.count, change.significant) == (2, 30, True)
 

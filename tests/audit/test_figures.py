@@ -30,7 +30,8 @@ from tests.conftest import ROOT
 from tests.scored_outputs import finish
 
 PREDICATES = ("food", "area", "near", "price range")
-OTHERS = ("rates", "predicates", "left_out")
+WITHOUT_TEMPLATE = ("area", "near")
+OTHERS = ("rates", "predicates", "left_out", "backoff")
 
 
 def made(rng: np.random.Generator, n: int) -> list[Row]:
@@ -44,16 +45,21 @@ def made(rng: np.random.Generator, n: int) -> list[Row]:
     return rows
 
 
+def predicates_of(line: dict[str, Any]) -> list[str]:
+    """The predicates of a row's facts, in either spelling."""
+    return [fact["predicate"] if isinstance(fact, dict) else fact.split(" | ")[1] for fact in line["triples"]]
+
+
 def naive(lines: list[dict[str, Any]]) -> dict[str, Any]:
     """Figures of rows, read as Python objects."""
     labels = [line["fine"] or "" for line in lines]
     predicates: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for line in lines:
-        for position, fact in enumerate(line["triples"] if line["fact_entailment"] is not None else ()):
-            one = predicates[fact["predicate"] if isinstance(fact, dict) else fact.split(" | ")[1]]
-            one[0] += 1
-            one[1] += position in line["omitted"]
-            one[2] += position in line["contradicted"]
+        for position, name in enumerate(predicates_of(line) if line["fact_entailment"] is not None else ()):
+            predicates[name][0] += 1
+            predicates[name][1] += position in line["omitted"]
+            predicates[name][2] += position in line["contradicted"]
+    facts = [name for line in lines for name in predicates_of(line)]
     return {
         "rows": len(lines),
         "fine": {name: labels.count(name) for name in FINE},
@@ -70,7 +76,28 @@ def naive(lines: list[dict[str, Any]]) -> dict[str, Any]:
         },
         "left_out": sum(len(line["omitted"] or ()) > len(line["contradicted"] or ()) for line in lines if line["fine"]),
         "predicates": dict(predicates),
+        "backoff": (sum(name in WITHOUT_TEMPLATE for name in facts), len(facts)),
     }
+
+
+def in_order(lines: list[dict[str, Any]], *columns: str) -> list[dict[str, str | None]]:
+    """The groups of some columns: by falling share of rows that are not OK, then by their values, null last."""
+    groups = defaultdict(list)
+    for line in lines:
+        groups[tuple(spelled(line.get(column)) for column in columns)].append(line)
+    ranked = sorted(
+        groups,
+        key=lambda values: (
+            -naive(groups[values])["rates"]["not_ok_rate"] / len(groups[values]),
+            *((value is None, value or "") for value in values),
+        ),
+    )
+    return [dict(zip(columns, values, strict=True)) for values in ranked]
+
+
+def spelled(value: Any) -> str | None:
+    """A value as the name of its group."""
+    return None if value is None else str(value).lower()
 
 
 def with_contradictions(rows: pa.Table, below: float) -> pa.Table:
@@ -83,20 +110,52 @@ def with_contradictions(rows: pa.Table, below: float) -> pa.Table:
     return rows.set_column(place, "contradicted", pa.array(found, pa.list_(pa.int32())))
 
 
-@pytest.mark.parametrize("kind", ["struct", "strings"])
-def test_every_figure_of_every_group(tmp_path: Path, kind: str) -> None:
-    rows = with_contradictions(made_table(made(np.random.default_rng(5), 310), kind), 0.2)
-    out = finish(tmp_path / "out", {f"part-{i}.parquet": rows.slice(i * 110, 110) for i in range(3)})
+def shard(rows: list[Row], kind: str, without: str | None, rng: np.random.Generator) -> pa.Table:
+    """A shard that spells its facts in one way and may lack a column; some of its rows are reused."""
+    table = with_contradictions(made_table(rows, kind), 0.2)
+    reused = pa.array(rng.random(len(rows)) < 0.4)
+    table = table.set_column(table.schema.get_field_index("reused"), "reused", reused)
+    return table.drop_columns([without]) if without else table
+
+
+@pytest.mark.parametrize(
+    ("kinds", "without", "groups"),
+    [
+        (("struct",) * 3, None, 1 + 3 + 4),
+        (("strings",) * 3, None, 1 + 3 + 4),
+        (("struct", "strings", "struct"), "seen", 1 + 3 + 8),
+    ],
+    ids=["struct", "strings", "mixed"],
+)
+def test_every_figure_of_every_group(tmp_path: Path, kinds: tuple[str, ...], without: str | None, groups: int) -> None:
+    rng = np.random.default_rng(5)
+    rows = made(rng, 310)
+    shards = {
+        f"part-{i}.parquet": shard(rows[i * 110 : (i + 1) * 110], kind, without if i == 2 else None, rng)
+        for i, kind in enumerate(kinds)
+    }
+    counted = {name: {"backoff": 9} if name in WITHOUT_TEMPLATE else {"template": 9} for name in PREDICATES}
+    out = finish(tmp_path / "out", shards, by_predicate=counted)
     document = audit(out, AuditOptions(by=(("system",), ("k", "seen"))))
-    assert len(document.groups) == 1 + 3 + 4  # k and seen go together: i % 4 says i % 2
+    assert len(document.groups) == groups  # k and seen go together: i % 4 says i % 2
+    assert document.options == OptionsShown(by=[["system"], ["k", "seen"]])
     lines = [line for path in sorted(out.glob("*.parquet")) for line in pq.read_table(path).to_pylist()]
+    ranked = [{}, *in_order(lines, "system"), *in_order(lines, "k", "seen")]
+    assert [figures.group for figures in document.groups] == ranked
+    reused = sum(line["reused"] for line in lines if line["fine"])
+    scored = sum(line["fine"] is not None for line in lines) - reused
+    assert (document.rows.all, document.rows.scored, document.rows.reused) == (len(lines), scored, reused)
     for figures in document.groups:
-        mine = [line for line in lines if all(str(line[c]).lower() == v for c, v in figures.group.items())]
+        mine = [line for line in lines if all(spelled(line.get(c)) == v for c, v in figures.group.items())]
         right = naive(mine)
         assert {key: getattr(figures, key) for key in right if key not in OTHERS} == {
             key: value for key, value in right.items() if key not in OTHERS
         }
         assert (figures.left_out.count, figures.left_out.n) == (right["left_out"], len(mine))
+        assert (figures.backoff.count, figures.backoff.n) == right["backoff"]
+        assert {p.predicate: p.backoff for p in figures.predicates} == {
+            name: float(name in WITHOUT_TEMPLATE) for name in right["predicates"]
+        }
         assert {name: rate.count for name, rate in figures.rates.items()} == right["rates"]
         assert {rate.n for rate in figures.rates.values()} == {len(mine)}
         counts = {p.predicate: [p.omission.n, p.omission.count, p.contradicted.count] for p in figures.predicates}
@@ -106,13 +165,6 @@ def test_every_figure_of_every_group(tmp_path: Path, kind: str) -> None:
             len(confidences), pytest.approx(np.mean(confidences))
         )  # fmt: skip
         assert figures.grouping == list(figures.group)
-
-
-def test_groups_come_by_falling_rate_and_null_is_a_group(tmp_path: Path) -> None:
-    rows = [row("t", said=0.1 if s == "bad" else 0.9, system=s) for s in ("good", "bad", None, "good", "bad")]
-    document = audit(night(tmp_path / "out", rows))
-    assert [g.group for g in document.groups] == [{}, {"system": "bad"}, {"system": "good"}, {"system": None}]
-    assert document.options == OptionsShown(by=[["system"]])
 
 
 def test_a_worst_row_is_shown_with_its_facts_and_a_long_one_is_clipped(tmp_path: Path) -> None:
@@ -125,22 +177,6 @@ def test_a_worst_row_is_shown_with_its_facts_and_a_long_one_is_clipped(tmp_path:
     assert first.facts == [fact]
     assert (long.clipped, len(long.text), len(long.facts)) == (True, 4000, 100)
     assert (null.kind, null.text) == ("error:null_text", None)
-
-
-def test_backoff_is_that_of_the_run(tmp_path: Path) -> None:
-    rows = [row("t", [("food", 0.9), ("area", 0.9)], system=s) for s in "aab"] + [row("t", [("food", 0.9)], system="b")]
-    counted = {"food": {"template": 4, "backoff": 0}, "area": {"template": 0, "backoff": 3}}
-    groups = audit(night(tmp_path / "out", rows, by_predicate=counted)).groups
-    backoff = {g.group.get("system"): (g.backoff.count, g.backoff.n) for g in groups if g.backoff}
-    assert backoff == {None: (3, 7), "a": (2, 4), "b": (1, 3)}
-    assert {p.predicate: p.backoff for p in groups[0].predicates} == {"food": 0.0, "area": 1.0}
-
-
-def test_shards_that_spell_their_facts_differently_and_lack_columns(tmp_path: Path) -> None:
-    first, second = (table([row(f"{kind} {i}", system=kind) for i in range(4)], kind) for kind in ("struct", "strings"))
-    document = audit(finish(tmp_path / "out", {"a.parquet": first, "b.parquet": second.drop_columns(["system"])}))
-    assert document.groups[0].predicates[0].omission.n == 8
-    assert {str(g.group.get("system")): g.rows for g in document.groups[1:]} == {"struct": 4, "None": 4}
 
 
 BYTES = pa.array([b"caf\xe9", b"abc", b"", None], pa.large_binary())
@@ -157,9 +193,7 @@ def test_texts(tmp_path: Path, texts: pa.Array) -> None:
     assert [one.text for one in audit(replaced(tmp_path / "out", "text", texts)).worst] == ["caf\ufffd", "", None]
 
 
-def test_reused_rows_are_counted_apart_and_types_that_no_run_takes_have_no_facts(tmp_path: Path) -> None:
-    rows = audit(replaced(tmp_path / "out", "reused", pa.array([True, False, True, True]))).rows
-    assert (rows.all, rows.scored, rows.reused) == (4, 1, 2)  # the last one is an error
+def test_types_that_no_run_takes_have_no_facts(tmp_path: Path) -> None:
     document = audit(replaced(tmp_path / "other", "triples", pa.array([[1]] * 4)))
     assert document.groups[0].predicates == []
 
