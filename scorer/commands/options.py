@@ -449,6 +449,11 @@ def say_bundle_notes(settings: Settings) -> None:
         "the embedded model is small, knows English only, and is often wrong; for production-quality labels, export a "
         "large checkpoint and pass its bundle with --bundle"
     )
+    if is_builtin and settings.columns.document is not None:
+        note = (
+            "the embedded model is not for documents: its labels are close to chance; export a checkpoint that is "
+            "(docs/checkpoints.md) and pass its bundle with --bundle"
+        )
     if not is_builtin:
         from ..inference.bundle import folder_of, read_manifest
         from ..inference.diagnosis import caveat
@@ -456,8 +461,6 @@ def say_bundle_notes(settings: Settings) -> None:
         note = caveat(read_manifest(folder_of(settings.bundle))[0])
     if note:
         say(f"note: {note}")
-    if is_builtin and settings.columns.document is not None:
-        say("note: the embedded model is not for documents; export a checkpoint that is (docs/checkpoints.md)")
 
 
 def open_scorer(settings: Settings, budgets: Budgets | None = None) -> Scorer:

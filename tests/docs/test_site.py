@@ -97,13 +97,11 @@ def test_the_readme_from_the_top_in_a_clean_clone(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     clone, *others = (block.replace("REPOSITORY", f"'file://{ROOT}'") for block in blocks(ROOT / "README.md", "sh"))
     lines = [line for line in clone.splitlines() if not line.startswith("make test")]
-    # `pip install` of a stranger needs an environment of their own.
-    lines += ["python3 -m venv own && PATH=$PWD/own/bin:$PATH", *others]
-    script = "\n".join(["set -eu", f"python3() {{ '{sys.executable}' \"$@\"; }}", *lines])
+    script = "\n".join(["set -eu", f"python3() {{ '{sys.executable}' \"$@\"; }}", *lines, *others])
     assert "omission (not_OK)" in run("bash", "-c", script, folder=tmp_path, environment=environment)
     folder = tmp_path / "d2t-scorer"
     assert (folder / "demo-out" / "domains.parquet").exists()
     shutil.copy(ROOT / "scorer" / "embedded" / "domains.parquet", folder / "data.parquet")
     for command in ("run data.parquet --out scored --bundle embedded", "audit scored --report report.html"):
-        run(folder / "own" / "bin" / "scorer", *command.split(), folder=folder, environment=environment)
+        run(folder / "venv" / "bin" / "scorer", *command.split(), folder=folder, environment=environment)
     assert (folder / "report.html").stat().st_size < 1 << 20
