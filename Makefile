@@ -91,7 +91,7 @@ test-lowest: .venv-lowest/installed
 # A file at a time, since its tests share clusters and exports. -vv: a name for each test, which an interruption would
 # lose. `pytest -m "slow and ray"` runs one group; pyproject.toml lists them and what they need.
 test-slow: .venv-dev/installed .venv-objects/installed .venv-ray/installed .venv-datasets/installed \
-  .venv-dev/nightly .venv-airflow/installed .cuda/installed $(AXE)
+  .venv-docs/installed .venv-dev/nightly .venv-airflow/installed .cuda/installed $(AXE)
 	$(DEV)/pytest -m slow -n 2 --dist loadfile -vv --timeout 3600 --durations 25
 
 # SeaweedFS, the S3 server of the tests of object stores. Where it cannot be installed, they are skipped with that reason.

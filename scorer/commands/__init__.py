@@ -59,7 +59,7 @@ class LazyGroup(TyperGroup):
             command.info.name = cmd_name
             self._known[cmd_name] = typer.main.get_group(command)
         else:
-            single = App()
+            single = App(add_completion=False)  # which `scorer` has
             single.command(cmd_name, cls=getattr(module, f"{cmd_name.capitalize()}Command", None))(command)
             self._known[cmd_name] = typer.main.get_command(single)
         return self._known[cmd_name]

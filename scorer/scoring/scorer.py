@@ -75,7 +75,10 @@ class Scorer(OpenScorer, Closing):
     refuses to score after a fork, and cannot be pickled.
 
     Attributes:
-        engine: what computes. pipeline: what happens to every row. full_signature: what the scores depend on.
+        engine: what computes.
+        pipeline: what happens to every row.
+        full_signature: what the scores depend on.
+        settings: how it was set up.
 
     Raises:
         ScorerError: see :mod:`scorer.errors`; each message says what, where, and how to fix it.

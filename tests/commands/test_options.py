@@ -319,10 +319,11 @@ def test_a_command_of_few_groups_has_one_list() -> None:
 def test_that_the_embedded_model_is_not_for_documents_is_one_line_of_a_run(tmp_path: Path) -> None:
     """Whatever the number of workers."""
     rows = [{"answer": f"It opens at {hour}.", "passages": ["The museum is open from 10 am."]} for hour in range(6)]
+    (tmp_path / "data").mkdir()
     for name in ("a", "b"):
-        (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        (tmp_path / "data" / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     columns = ("--text-column", "answer", "--document-column", "passages")
-    done = scorer("run", ".", "--out", "out", "--bundle", "embedded", *columns, "--devices", "cpu,cpu")
+    done = scorer("run", "data", "--out", "out", "--bundle", "embedded", *columns, "--devices", "cpu:2")
     assert [line for line in done.stderr.splitlines() if "the embedded model" in line] == [
         "note: the embedded model is not for documents: its labels are close to chance; export a checkpoint that is "
         "(docs/checkpoints.md) and pass its bundle with --bundle"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import json
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from scorer.scoring.settings import Settings
 from tests.audit.nightly_script import example, program
 from tests.bundles import make_bundle
 from tests.conftest import ROOT
@@ -21,6 +23,7 @@ from tests.docs.test_examples import blocks
 from tests.faults import harness
 
 DATASETS = ROOT / ".venv-datasets" / "bin" / "python"
+DOCS = ROOT / ".venv-docs" / "bin" / "python"
 RAY = ROOT / ".venv-ray" / "bin" / "python"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
@@ -105,3 +108,17 @@ def test_the_readme_from_the_top_in_a_clean_clone(tmp_path: Path) -> None:
     for command in ("run data.parquet --out scored --bundle embedded", "audit scored --report report.html"):
         run(folder / "venv" / "bin" / "scorer", *command.split(), folder=folder, environment=environment)
     assert (folder / "report.html").stat().st_size < 1 << 20
+
+
+@pytest.mark.slow
+@needs(DOCS.exists(), "mkdocs")
+def test_the_site_shows_the_options_of_a_scorer_with_their_defaults(tmp_path: Path) -> None:
+    run(DOCS, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", tmp_path / "site")
+    page = (tmp_path / "site" / "python" / "index.html").read_text(encoding="utf-8")
+    table = page.partition('id="scorer.Scorer"')[2].partition("</table>")[0]
+    rows = [re.sub(r"<[^>]+>", " ", row).split() for row in re.findall(r"<tr.*?</tr>", table, re.DOTALL)]
+    shown = {row[0]: html.unescape(" ".join(row)) for row in rows}
+    for name, default in vars(Settings("")).items():
+        last = "required" if name == "bundle" else "ColumnNames()" if name == "columns" else repr(default)
+        assert shown[name].endswith(f" {last}"), shown[name]
+    assert ":class:" not in page
