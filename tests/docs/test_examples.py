@@ -34,9 +34,9 @@ DOCUMENTS = [
 OF_OTHERS = {
     *("--address", "--against", "--build-arg", "--data", "--depth", "--format", "--gpus", "--head"),
     *("--gpus-per-task", "--human", "--index-url", "--no-deps", "--one-shard", "--profile", "--require-hashes"),
-    *("--rows", "--slots", "--version", "--e2e-ignore-restaurant"),
+    *("--install-completion", "--rows", "--slots", "--version", "--e2e-ignore-restaurant"),
 }
-"""Of git, docker, ray, pip, sbatch, the aws client, nlgi_eval, and of what is not in the package."""
+"""Of `scorer` itself, git, docker, ray, pip, sbatch, the aws client, nlgi_eval, and of what is not in the package."""
 
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
