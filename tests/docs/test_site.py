@@ -100,6 +100,7 @@ def test_the_readme_from_the_top_in_a_clean_clone(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     clone, *others = (block.replace("REPOSITORY", f"'file://{ROOT}'") for block in blocks(ROOT / "README.md", "sh"))
     lines = [line for line in clone.splitlines() if not line.startswith("make test")]
+    # `pip install` goes into the environment that the README makes.
     script = "\n".join(["set -eu", f"python3() {{ '{sys.executable}' \"$@\"; }}", *lines, *others])
     assert "omission (not_OK)" in run("bash", "-c", script, folder=tmp_path, environment=environment)
     folder = tmp_path / "d2t-scorer"
