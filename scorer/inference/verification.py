@@ -348,7 +348,7 @@ def verify_in_worker(use: VariantOnDevice, budget: int | None) -> DeviceReport:
             if reply.report is not None:
                 return reply.report
     except (EOFError, OSError) as e:
-        how = f"could not be started: {first_line(e)}" if worker is None else worker.describe_end()
+        how = f"could not be started: {first_line(e)}" if worker is None else worker.end().reason
     except (DamagedFileError, SchemaError) as e:
         how = f"gave no result ({e})"
     finally:

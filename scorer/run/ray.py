@@ -28,7 +28,7 @@ from ..storage.plan import Plan
 from ..storage.shards import CHANGED, UNOPENED, InputFile, OpenedFile, RefusedError, Shard
 from ..system.codec import decode, encode, program_version
 from ..system.processors import usable_cpus
-from ..system.worker_process import WorkerHandle, become_worker
+from ..system.worker_process import WorkerEnd, WorkerHandle, become_worker
 from .devices import share_of
 from .executors import (
     Begin,
@@ -164,7 +164,7 @@ class RayProcess(WorkerHandle):
             .remote()
         )
         self.late_at: float | None = time.monotonic() + _START_SECONDS
-        self.is_pending, self._reason = True, ""
+        self.is_pending, self._reason, self._may_lack_memory = True, "", False
         ours, self._theirs = Pipe()
         super().__init__(ours, Reply)
         threading.Thread(target=self._relay, name=f"replies of {slot.name}", daemon=True).start()
@@ -182,9 +182,9 @@ class RayProcess(WorkerHandle):
         self.kill()
         self.connection.close()
 
-    def describe_end(self) -> str:
+    def end(self) -> WorkerEnd:
         self.close()
-        return self._reason or "its actor ended"
+        return WorkerEnd(self._reason or "its actor ended", self._may_lack_memory)
 
     def _relay(self) -> None:
         """Prepare the actor, and pass on what it replies."""
@@ -205,6 +205,7 @@ class RayProcess(WorkerHandle):
                 self._reason = f"d2t-scorer cannot be imported on this node ({found[1]}); install it"
             else:
                 self._reason = f"its actor died ({first_line(error)})"
+                self._may_lack_memory = isinstance(error, self._executor.ray.exceptions.OutOfMemoryError)
         finally:
             self.is_pending = False
             self._theirs.close()

@@ -20,7 +20,7 @@ from ..errors import DeviceError, ScorerError
 from ..storage.receipts import changes
 from ..storage.shards import Shard
 from ..system.waiting import Closing, check_signals
-from ..system.worker_process import WorkerHandle
+from ..system.worker_process import WorkerEnd, WorkerHandle
 from .executors import (
     Begin,
     Job,
@@ -47,10 +47,20 @@ MOST_DEATHS = 5
 
 
 class WorkerEnded(NamedTuple):
-    """How a worker ended: continues "the worker …". ``memory``: it said that it lacks memory."""
+    """The end of a worker, in place of a message.
 
-    reason: str
-    memory: bool = False
+    Attributes:
+        end: the way in which it ended.
+        lacks_memory: it said before that it lacks memory.
+    """
+
+    end: WorkerEnd
+    lacks_memory: bool = False
+
+    @property
+    def reason(self) -> str:
+        """Continues "the worker …"."""
+        return self.end.reason
 
 
 class RunStoppedError(ScorerError):
@@ -93,7 +103,7 @@ class Worker:
         try:
             message = self.process.receive()
         except (EOFError, OSError):
-            return WorkerEnded(self.process.describe_end(), self.lacks_memory)
+            return WorkerEnded(self.process.end(), self.lacks_memory)
         self.lacks_memory = isinstance(message, OutOfMemory)
         self.owed -= not isinstance(message, Progress | LogMessage | OutOfMemory)
         self.has_started = True
@@ -105,7 +115,7 @@ class Worker:
             return None
         self.process.kill()
         self.process.close()
-        return WorkerEnded(f"made no progress for {HANG_SECONDS:.0f} s and was killed")
+        return WorkerEnded(WorkerEnd(f"made no progress for {HANG_SECONDS:.0f} s and was killed"))
 
 
 class Site(Protocol):
@@ -303,14 +313,14 @@ class Workers(Closing):
             return None
         (task,) = worker.tasks.values()
         shard = task.shard
-        if ended.memory and not task.halved:
+        if ended.lacks_memory and not task.halved:
             self._suspects.appendleft(replace(task, halved=True))
             self._reporter.say(f"{shard.name}: too little memory; it is tried again in windows of half the size")
             return None
         error = (
             f"{shard.file.uri}: the process that scored it {ended.reason}, twice, the second time with no other shard"
         )
-        if ended.memory or "memory" in ended.reason:
+        if ended.lacks_memory or ended.end.may_lack_memory:
             error += "; give the machine more memory, or run fewer workers"
         return ShardResult(relative=shard.relative, identity=shard.identity, error=error, kind="crashed")
 

@@ -118,31 +118,33 @@ class ScoredWindow:
     counts: Counts
 
 
-@dataclass
+@dataclass(frozen=True)
 class Prepared:
-    """A window on its way to the model, and its ``answers`` then. ``rows``: those to judge; ``match``: what is known of
-    the others."""
+    """Rows on their way to the model."""
 
     rows: Rows
+    """Rows to judge."""
     checks: Checks
+    """Checks of these rows."""
     work: EncodedPairs
+    """Pairs of these checks, as the model takes them."""
     match: ReuseMatch | None = None
-    window: Window = field(init=False)
-    answers: Predictions = field(init=False)
+    """Rows of the window that have a label already; ``None`` where no earlier output is reused."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Judged:
-    """A window with its verdicts."""
+    """Rows with their verdicts."""
 
     prepared: Prepared
+    answers: Predictions
+    """Predictions of the model for the checks."""
     verdicts: Verdicts
 
     def columns(self, asked: ColumnNames) -> list[pa.Array]:
         """The output columns that were asked for, as :func:`scorer.metric.columns.output_schema` orders them, of the
         judged rows alone: :meth:`Pipeline.finish` puts the window together."""
-        rows, checks, match = self.prepared.rows, self.prepared.checks, self.prepared.match
-        answers = self.prepared.answers
+        rows, checks, match, answers = self.prepared.rows, self.prepared.checks, self.prepared.match, self.answers
         keys = match.keys.take(pa.array(match.to_score)) if match is not None else None
         more: dict[str, Callable[[], pa.Array]] = {
             "sentences": partial(to_sentences, rows, checks, self.verdicts),
@@ -151,6 +153,23 @@ class Judged:
         }
         added = [more[field.name]() for field in output_schema(asked)[len(OUTPUT) :]]
         return [*to_columns(rows, self.verdicts, keys), *added]
+
+
+@dataclass(frozen=True)
+class _PreparedWindow:
+    """A window between the first two stages of :meth:`Pipeline.stream`."""
+
+    window: Window
+    prepared: Prepared
+
+
+@dataclass(frozen=True)
+class _AnsweredWindow:
+    """A window behind the second stage of :meth:`Pipeline.stream`."""
+
+    window: Window
+    prepared: Prepared
+    answers: Predictions
 
 
 @dataclass
@@ -197,9 +216,8 @@ class Pipeline:
             work.always_exact[work.pairs.inverse[by_worst_sentence(checks)]] = True
         return Prepared(rows, checks, work, match)
 
-    def judge(self, prepared: Prepared) -> Judged:
+    def judge(self, prepared: Prepared, answers: Predictions) -> Judged:
         """Turn the model's answers into verdicts."""
-        answers = prepared.answers
         verdicts = decide(
             prepared.rows,
             prepared.checks,
@@ -213,7 +231,7 @@ class Pipeline:
             threshold=answers.threshold,
             contradiction=self.contradiction,
         )
-        return Judged(prepared, verdicts)
+        return Judged(prepared, answers, verdicts)
 
     def finish(self, window: Window, judged: Judged) -> ScoredWindow:
         """The kept input columns of a window, then the output columns; schema metadata kept."""
@@ -252,27 +270,25 @@ class Pipeline:
         answered = prefetch(partial(self._infer, stopped), prepared, name="infer", stop=stop_all)
         with closing(answered):
             for item in answered:
-                if isinstance(item, Prepared):
+                if isinstance(item, _AnsweredWindow):
                     with self.busy("judge"):
-                        item = self.finish(item.window, self.judge(item))
+                        item = self.finish(item.window, self.judge(item.prepared, item.answers))
                 yield item
 
     def _prepare(self, reuse: Reuse | None, item: Any) -> Any:
         if not isinstance(item, Window):
             return item
         with self.busy("prepare"):
-            prepared = self.prepare(item.columns.rows(item.table), reuse)
-        prepared.window = item
-        return prepared
+            return _PreparedWindow(item, self.prepare(item.columns.rows(item.table), reuse))
 
     def _infer(self, stopped: threading.Event, item: Any) -> Any:
-        if not isinstance(item, Prepared):
+        if not isinstance(item, _PreparedWindow):
             return item
         with self.busy("infer"):
-            self.computing = item.window, item.work
-            item.answers = self.model.predict(item.work, stopped)
+            self.computing = item.window, item.prepared.work
+            answers = self.model.predict(item.prepared.work, stopped)
             self.computing = None
-        return item
+        return _AnsweredWindow(item.window, item.prepared, answers)
 
 
 def count(judged: Judged, notes: pa.Array) -> Counts:

@@ -157,7 +157,7 @@ def verdicts_of(judged: Judged, max_length: int, columns: ColumnNames) -> list[V
 
 def _explain(judged: Judged, max_length: int) -> list[list[CheckResult]]:
     """The checks of each row."""
-    prepared, answers = judged.prepared, judged.prepared.answers
+    prepared, answers = judged.prepared, judged.answers
     checks, tokens = prepared.checks, prepared.work.lengths[prepared.work.pairs.inverse]
     scored = answers.status == SCORED
     passed = passes(answers.probabilities, answers.threshold)

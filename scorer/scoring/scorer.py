@@ -198,8 +198,7 @@ class Scorer(OpenScorer, Closing):
     def _judge(self, rows: Rows) -> Judged:
         """All stages of one window, one after the other."""
         prepared = self.pipeline.prepare(rows)
-        prepared.answers = self._predict(prepared.work)
-        return self.pipeline.judge(prepared)
+        return self.pipeline.judge(prepared, self._predict(prepared.work))
 
     def _predict(self, work: EncodedPairs) -> Predictions:
         try:

@@ -22,7 +22,7 @@ from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .codec import decode, encode
 
@@ -30,6 +30,18 @@ _ROOT = str(Path(__file__).resolve().parents[2])
 _GRACE_SECONDS = 1.0
 _PR_SET_PDEATHSIG = 1
 _WORKER = "D2T_SCORER_WORKER"
+
+
+class WorkerEnd(NamedTuple):
+    """The way in which a worker ended.
+
+    Attributes:
+        reason: continues "the worker …".
+        may_lack_memory: the system ended it, as it does where memory is short.
+    """
+
+    reason: str
+    may_lack_memory: bool = False
 
 
 @dataclass(eq=False)
@@ -64,8 +76,8 @@ class WorkerHandle(Channel, ABC):
         """End it. A second call does nothing."""
 
     @abstractmethod
-    def describe_end(self) -> str:
-        """End it, and say how it ended: continues "the worker …"."""
+    def end(self) -> WorkerEnd:
+        """End it, and say how it ended."""
 
 
 class WorkerProcess(WorkerHandle):
@@ -120,15 +132,16 @@ class WorkerProcess(WorkerHandle):
         if not self._reader.is_alive():
             self._output.close()
 
-    def describe_end(self) -> str:
+    def end(self) -> WorkerEnd:
         """With the last line that it printed: "ended with SIGKILL (often for want of memory): …"."""
         self.close()
         code, lines = self._process.returncode, [line.decode(errors="replace").strip() for line in self._printed]
         names = {number.value: number.name for number in signal.Signals}
         end_status = f"exit code {code}" if code >= 0 else names.get(-code, f"signal {-code}")
-        hint = " (often for want of memory)" if code == -signal.SIGKILL else ""
+        was_killed = code == -signal.SIGKILL
+        hint = " (often for want of memory)" if was_killed else ""
         last = next(filter(None, reversed(lines)), "")
-        return f"ended with {end_status}{hint}" + (f": {last[:300]}" if last else "")
+        return WorkerEnd(f"ended with {end_status}{hint}" + (f": {last[:300]}" if last else ""), was_killed)
 
 
 def is_worker() -> bool:

@@ -143,7 +143,7 @@ def test_a_graph_that_does_not_end_is_ended(
     monkeypatch.setattr(verification, "SILENCE_S", 6.0)
     with pytest.raises(BundleError, match="was stopped after 6 s without progress"):
         start(graphs.bundle_with(tmp_path / "b", graphs.endless(always=True)))
-    assert workers[0].describe_end().startswith("ended with SIGKILL")
+    assert workers[0].end().reason.startswith("ended with SIGKILL")
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from scorer.run.inspection import inspect_files
 from scorer.run.processes import Processes
 from scorer.run.shard_scorer import ShardScorer
 from scorer.run.workers import RunStoppedError
+from scorer.system.worker_process import WorkerEnd
 from tests.run.runs import Told, job, score, texts
 from tests.storage.backends import data_files as outputs
 
@@ -136,9 +137,9 @@ class ScriptedProcess:
                 os.close(descriptor)
         self._here = self._there = -1
 
-    def describe_end(self) -> str:
+    def end(self) -> WorkerEnd:
         self.close()
-        return self.why
+        return WorkerEnd(self.why)
 
 
 @pytest.fixture(scope="module")
