@@ -82,30 +82,32 @@ def random_checkpoint(name: str, seed: int, build: Build | None = None) -> Check
         raise UsageError(f"the preset {name!r} is not known; choose one of {', '.join(PRESETS)}")
     model_type, config = PRESETS[name]
     family = next(family for family in FAMILIES if family.model_type == model_type)
-    known = family.read(config, name)
-    text = train_tokenizer(known[family.sizes.vocab], family)
+    model_config = family.read(config, name)
+    text = train_tokenizer(model_config[family.sizes.vocab], family)
     padding = special_tokens(family)[2]
-    tokenizer = PairTokenizer(text, padding, f"the tokenizer of {name}", family.tokenizers, family.segments(known))
-    tokenizer.check_ids(known[family.sizes.vocab], known.get("pad_token_id"))
+    tokenizer = PairTokenizer(
+        text, padding, f"the tokenizer of {name}", family.tokenizers, family.segments(model_config)
+    )
+    tokenizer.check_ids(model_config[family.sizes.vocab], model_config.get("pad_token_id"))
     scheme = Scheme(NLI, LABELS)
     return Checkpoint(
         name=f"{name}-random",
         source=CheckpointSource(checkpoint=name, random_init=True, seed=seed),
         family=family,
-        known=known,
-        architecture=family.describe(known, family.parameters(known, scheme.width)),
+        model_config=model_config,
+        architecture=family.describe(model_config, family.parameters(model_config, scheme.width)),
         scheme=scheme,
         tokenizer=tokenizer,
-        max_length=longest_pair(family.positions(known), 512),
-        load=lambda: (build or _random_model)(family, known, seed),
+        max_length=longest_pair(family.positions(model_config), 512),
+        load=lambda: (build or _random_model)(family, model_config, seed),
     )
 
 
-def _random_model(family: Family, known: Mapping[str, Any], seed: int) -> Any:
+def _random_model(family: Family, model_config: Mapping[str, Any], seed: int) -> Any:
     """Weights as encoders start pre-training, but none exactly 0 or 1, where operators could be folded away."""
     import torch
 
-    model = family.build(known, len(LABELS))
+    model = family.build(model_config, len(LABELS))
     norms = {id(part.weight) for part in model.modules() if isinstance(part, torch.nn.LayerNorm)}
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
