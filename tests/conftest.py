@@ -115,11 +115,15 @@ def commands_made_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module")
 def inline_runs() -> Iterator[type[Any]]:
-    """Let runs in this process score in this process, since starting a worker takes most of the time of a small run.
+    """Let the runs of a file score in this process, where workers would cost more than a second of `make test`.
 
-    A run with ``--devices`` has workers, and so has one that a test starts as a process of its own.
+    A worker is .96 s of processor time more (of six pairs of runs of 30 rows), so a file of three runs or more may ask
+    for this. These do: commands/test_commands, test_console, test_ending, test_hostile_text; faults/test_anything,
+    test_changes, test_models, test_surroundings; run/test_completion, test_joint_facts, test_preview, test_row_info,
+    test_sentence_facts, test_status; run/reuse; scoring/test_valid_strings. Runs with ``--devices`` have workers there,
+    too.
     """
     from scorer.run import processes
     from scorer.run.inline import Inline
@@ -136,7 +140,7 @@ def inline_runs() -> Iterator[type[Any]]:
 
 @pytest.fixture
 def real_workers(monkeypatch: pytest.MonkeyPatch, inline_runs: type[Any]) -> None:
-    """Start a worker process for each run in this process too, as outside of tests."""
+    """Start a worker process for each run of a test of such a file."""
     from scorer.run import processes
 
     monkeypatch.setattr(processes, "Processes", inline_runs)

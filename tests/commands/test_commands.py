@@ -30,6 +30,8 @@ from tests.evaluation.scored import save, scored
 from tests.faults import harness
 from tests.run.calls import run, scorer
 
+pytestmark = pytest.mark.usefixtures("inline_runs")
+
 
 def test_one_row_is_explained_check_by_check(tiny: Path) -> None:
     row = ["--triples", "The Mill | eatType | pub ++ The Mill | area | riverside", "--text", "The Mill is a pub."]

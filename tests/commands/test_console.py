@@ -16,6 +16,8 @@ from scorer.commands.console import Lines, RunReporter
 from scorer.scoring.results import CheckResult, Verdict
 from tests.run.calls import scorer
 
+pytestmark = pytest.mark.usefixtures("inline_runs")
+
 
 def test_a_figure_is_shown() -> None:
     assert console.signed(-0.0706) == "-0.071"

@@ -27,6 +27,8 @@ from tests.commands.conftest import CommandLine
 from tests.run.calls import scorer
 from tests.sweeps import sampled
 
+pytestmark = pytest.mark.usefixtures("inline_runs")
+
 ASKED = ["check", "--triples", "a | b | c", "--text", "t"]
 ENDINGS: list[tuple[BaseException, int, str | None]] = [
     (KeyError("k"), 2, "internal error: KeyError: 'k'; run again with --verbose to see the traceback"),

@@ -22,6 +22,8 @@ from tests.bundles import make_bundle
 from tests.commands.conftest import CommandLine
 from tests.run.calls import scorer
 
+pytestmark = pytest.mark.usefixtures("inline_runs")
+
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b2J\x7f\x00\u202e\u2066\u200b\ufeff\u2028\r\n\t[bold red]:smile:"
 """Sets the terminal's title, clears the screen, turns the direction; and what rich would take for its own."""
 NAME = "e\x1b[2J\u202e\nvil"

@@ -18,6 +18,8 @@ from scorer.run.inline import Inline
 from tests.faults import harness
 from tests.faults.harness import Trial, assert_nothing_half, bytes_of, summary
 
+pytestmark = pytest.mark.usefixtures("inline_runs")
+
 
 def replace(path: Path) -> None:
     pq.write_table(harness.rows(60, 70_000), path)

@@ -80,9 +80,7 @@ def test_an_interrupt_ends_all_workers(crew: Crew, long_trial: Trial, number: in
 
 
 @pytest.mark.slow
-def test_a_first_use_is_heard_of_and_ended_when_it_hangs(
-    trial: Trial, monkeypatch: pytest.MonkeyPatch, real_workers: None
-) -> None:
+def test_a_first_use_is_heard_of_and_ended_when_it_hangs(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(trial.base / "cache"))
     before = waiting.steps
     open_engine(Bundle.load(trial.bundle), device="cpu").close()

@@ -26,6 +26,8 @@ from tests.faults.test_anything import Naive, Row, assert_as_naive, struct_rows
 from tests.inference.wrapping import Wrapped, wrap_sessions
 from tests.processes import LIMIT_S, finish, wait_until
 
+pytestmark = pytest.mark.usefixtures("inline_runs")
+
 SHARE = 10
 """One row in so many holds the token that the model cannot stand."""
 

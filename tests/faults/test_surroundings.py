@@ -18,6 +18,8 @@ from tests.faults.harness import Trial, assert_same, bytes_of, execute, finish, 
 from tests.faults.test_full_disk import NAMESPACE, needs_namespace
 from tests.processes import wait_until
 
+pytestmark = pytest.mark.usefixtures("inline_runs")
+
 
 def test_no_network_is_asked_for(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     def blocked(*_: Any, **__: Any) -> Any:

@@ -25,6 +25,8 @@ from tests.run.calls import bytes_of, command, run, scorer
 from tests.storage.records import make_plan
 from tests.sweeps import sampled
 
+pytestmark = pytest.mark.usefixtures("inline_runs")
+
 
 def before_the_end(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
     """Do something after the last shard was published, before the totals."""

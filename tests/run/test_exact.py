@@ -68,7 +68,7 @@ def test_a_bound_of_something_else_is_not_taken_over(data: Path, tmp_path: Path)
 
 
 def test_a_crash_while_the_bound_is_measured_blames_the_bundle(
-    data: Path, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, real_workers: None
+    data: Path, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "site").mkdir()
     crash = "import os, signal\nfrom scorer.inference import engine as one\n"

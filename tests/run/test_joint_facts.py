@@ -17,6 +17,8 @@ from scorer.metric.fact_templates import Templates
 from tests.run.calls import run, scorer
 from tests.scored_outputs import SIGNATURE, finish
 
+pytestmark = pytest.mark.usefixtures("inline_runs")
+
 TEMPLATES = {
     "referee": "<object> was the referee of <subject>.",
     "$sentences": [

@@ -13,6 +13,8 @@ import pytest
 
 from tests.run.calls import command, rows, run, scorer
 
+pytestmark = pytest.mark.usefixtures("inline_runs")
+
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:

@@ -24,6 +24,8 @@ from scorer.run.explain import explain
 from scorer.scoring.outputs import Output
 from tests.run.calls import run, scorer
 
+pytestmark = pytest.mark.usefixtures("inline_runs")
+
 OBJECT = {"weight": "1 kg", "height": "20 cm"}
 DIMS: list[Any] = [OBJECT, json.dumps(OBJECT), None, [OBJECT, "blue"], '["blue"]', "small", OBJECT, OBJECT]
 TEXT = "The weight of dims of the lamp is 1 kg."

@@ -17,6 +17,8 @@ from scorer.metric.sentences import split_document
 from tests.bundles import make_bundle
 from tests.run.calls import run, scorer
 
+pytestmark = pytest.mark.usefixtures("inline_runs")
+
 TEMPLATES = {"eatType": "<subject> is a <object>.", "area": {"riverside": "<subject> is by the river."}}
 MRS = [
     "name[The Mill], eatType[pub], area[riverside]",

@@ -7,9 +7,12 @@ import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from tests.run.calls import rows, run, scorer
 from tests.storage.test_finished_output import SHARDS, part
+
+pytestmark = pytest.mark.usefixtures("inline_runs")
 
 
 def test_an_output_without_its_input_is_named_and_its_files_are_listed(tmp_path: Path, bundle: Path) -> None:

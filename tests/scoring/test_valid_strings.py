@@ -14,6 +14,8 @@ import pytest
 from scorer.scoring.valid_strings import REPLACED_BYTES, replace_bytes, with_note
 from tests.run.calls import run
 
+pytestmark = pytest.mark.usefixtures("inline_runs")
+
 BYTES = [b"ok", b"a\xff", None, b"Ren\xe9", b"ok", b"\xed\xa0\x80"]
 TEXTS = [None if value is None else value.decode(errors="replace") for value in BYTES]
 BROKEN = [False, True, False, True, False, True]

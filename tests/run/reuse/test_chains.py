@@ -17,6 +17,8 @@ from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, run
 from tests.run.reuse.nights import assert_labels_of
 
+pytestmark = pytest.mark.usefixtures("inline_runs")
+
 NIGHTS, ROWS = 4, 90
 Row = dict[str, Any]
 _SPELLINGS = ("triples", "strings", "json")

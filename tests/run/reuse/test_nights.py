@@ -16,6 +16,8 @@ from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, run, scorer
 from tests.run.reuse.nights import SHARD, Before, assert_labels_of, full_run, replaced, rows
 
+pytestmark = pytest.mark.usefixtures("inline_runs")
+
 
 def test_a_run_over_unchanged_rows_asks_the_model_nothing(yesterday: Before, tmp_path: Path, bundle: Path) -> None:
     data, before = yesterday
