@@ -304,9 +304,9 @@ class Finding(Part, kw_only=True):
     """Something to look at, the most severe first. ``kind``: ``changed`` (a group got worse) ``improved`` ``gate`` (one
     that no other finding explains) ``signature`` ``flips`` ``rows`` (a group is new, has no rows, or far more or
     fewer) ``repeated`` (rows that are there several times) ``mix`` (groups of other sizes move the rates)
-    ``template`` ``trend`` (a rate of the history) ``backoff`` ``tokens`` ``drift`` ``bundle`` ``errors``.
-    ``predicate``: of the facts that account for a change. ``gates``: messages of gates that say so too.
-    ``evidence``: figures. ``rows``: some that got worse."""
+    ``template`` ``trend`` (a rate of the history) ``backoff`` ``tokens`` ``language`` (texts that
+    the model does not read) ``drift`` ``bundle`` ``errors``. ``predicate``: of the facts that account for a change.
+    ``gates``: messages of gates that say so too. ``evidence``: figures. ``rows``: some that got worse."""
 
     kind: str
     severity: Severity

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..metric import OTHER_LANGUAGE
 from ..metric.fact_templates import Templates
 from ..metric.facts import Triple
 from ..metric.slots import written
@@ -56,7 +57,7 @@ LEAST_FACTS, LEAST_RATE, TIMES_THE_ODDS = 30, 0.2, 3.0
 _FACTS_OF_GROUP, _TIMES_THE_GROUP, _GROUPS = 10, 2.0, 0.9
 _GRAVITY = ("fail", "warn", "info")
 _ORDER = ("repeated", "rows", "mix", "changed", "trend", "gate", "signature", "flips", "template", "backoff", "tokens",
-          "drift", "bundle", "errors", "improved")  # fmt: skip
+          "language", "drift", "bundle", "errors", "improved")  # fmt: skip
 
 
 def all_findings(
@@ -81,7 +82,7 @@ def all_findings(
     for group in groups:
         found += _of_group(group)
     if groups:
-        found += [*_of_all_rows(groups[0]), *_mix(groups[0])]
+        found += [*_of_all_rows(groups[0]), *_other_language(groups), *_mix(groups[0])]
     return sorted(found, key=lambda one: (_GRAVITY.index(one.severity), _ORDER.index(one.kind), not one.group))
 
 
@@ -299,6 +300,20 @@ def _of_all_rows(whole: GroupFigures) -> Iterator[Finding]:
     if unknown:
         text = f"{unknown:,} rows have characters that the model does not know; their labels say little"
         yield Finding(kind="tokens", severity="warn", message=text)
+
+
+def _other_language(groups: Sequence[GroupFigures]) -> Iterator[Finding]:
+    """Texts that are probably in a language that the model does not read, and the groups with the largest shares. Where
+    they are few, the identifier of languages may be wrong."""
+    count = groups[0].notes.get(OTHER_LANGUAGE, 0)
+    if not count:
+        return
+    shares = [(group.notes.get(OTHER_LANGUAGE, 0) / group.rows, group) for group in groups if group.rows]
+    severity: Severity = "warn" if max(share for share, _ in shares) >= LEAST_DIFFERENCE else "info"
+    most = sorted((part for part in shares if part[0] and part[1].group), key=lambda part: -part[0])[:_MOST_NAMED]
+    lines = [f"{name_of(group.group)}: {percent(share)} of {group.rows:,}" for share, group in most]
+    text = f"{count:,} of {groups[0].rows:,} texts are probably in a language that the model does not read"
+    yield Finding(kind="language", severity=severity, message=f"{text}; their labels say little", evidence=lines)
 
 
 def scored_with(signature: str, template_file: str | None) -> tuple[BundleShown, TemplatesShown]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import typer
 
 from ..errors import UsageError, count_of
+from ..metric import OTHER_LANGUAGE
 from ..system.arguments import option
 from ..system.terminal import all_visible, visible
 from .console import Lines, kinds, make_console, make_reporter, print_json, say, share, table
@@ -166,6 +167,9 @@ def print_summary(console: Console, summary: RunSummary, out: str) -> None:
     for title, counts in (("errors", rows.errors), ("notes", rows.notes)):
         if counts:
             console.print(f"{title}: {kinds(dict(sorted(counts.items())))}")
+    if in_other_language := rows.notes.get(OTHER_LANGUAGE):
+        texts = count_of(in_other_language, "text")
+        console.print(f"  {texts} probably in a language that the model does not read: such labels say little")
     if facts.all:
         console.print(f"facts: {facts.all:,}, {share(facts.backoff / facts.all)} of them by backoff (no template)")
     if missing := {name: uses.backoff for name, uses in facts.by_predicate.items() if uses.backoff}:

@@ -20,6 +20,9 @@ PLAIN_REVISION = 1
 
 FINE = ("OK", "omission", "hallucination", "omission+hallucination")
 
+OTHER_LANGUAGE = "other_language"
+"""The note of a row whose text is probably in a language that the model does not read."""
+
 Protocol = Literal["paper", "nlgi_eval", "factspotter"]
 """The metric as in the paper, as its released code computes it, or FactSpotter (:mod:`.factspotter`), which looks
 triples up in the text: no templates, no hallucination side."""

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..status import SCORED, STATUS_NAMES, RowError
-from . import FINE
+from . import FINE, OTHER_LANGUAGE
 from .checks import ALL_FACTS, HALLUCINATION, OMISSION, SENTENCE, Checks
 from .facts import FactTable, Rows
 
@@ -109,6 +109,7 @@ def decide(
     truncated: npt.NDArray[np.bool_] | None = None,
     *,
     unknown: npt.NDArray[np.bool_] | None = None,
+    other_language: npt.NDArray[np.bool_] | None = None,
     omission_side: bool = True,
     mean: bool = False,
     worst_sentence: bool = False,
@@ -122,6 +123,7 @@ def decide(
         status: int8, *Shape:* (checks,), :data:`scorer.status.SCORED` or the reason for missing probabilities.
         truncated: bool, *Shape:* (checks,), pairs that were truncated to fit the model.
         unknown: bool, *Shape:* (checks,), checks with characters that the tokenizer does not know.
+        other_language: bool, *Shape:* (rows,), texts in a language that the model does not read.
         omission_side: whether the run checks the omission side.
         mean: whether the confidence is a mean instead of the smallest.
         worst_sentence: whether the worst of several sentences counts as much as the whole text.
@@ -157,7 +159,7 @@ def decide(
     broken = list(errors)
     fine[broken], confidence[broken] = -1, np.nan
 
-    notes = _notes(checks, truncated, unknown)
+    notes = _notes(checks, truncated, unknown, other_language)
     contradicts = _contradicts(failed, probabilities, contradiction)
     fully_checked = _fully_checked(rows, checks, scored) if omission_side else checks.blank
     columns = {  # from_pandas: NaN is null
@@ -263,7 +265,10 @@ def to_lists(values: pa.Array, offsets: npt.NDArray[np.int64], valid: npt.NDArra
 
 
 def _notes(
-    checks: Checks, truncated: npt.NDArray[np.bool_] | None, unknown: npt.NDArray[np.bool_] | None
+    checks: Checks,
+    truncated: npt.NDArray[np.bool_] | None,
+    unknown: npt.NDArray[np.bool_] | None,
+    other_language: npt.NDArray[np.bool_] | None,
 ) -> dict[int, str]:
     """The notes of rows, several joined by ``+`` in this order."""
     notes: dict[int, str] = {}
@@ -273,6 +278,7 @@ def _notes(
         (FACTS_SELECTED, np.flatnonzero(checks.sentences.selected) if checks.sentences is not None else ()),
         (TRUNCATED, np.unique(checks.row[truncated]) if truncated is not None else ()),
         (UNKNOWN_TOKENS, np.unique(checks.row[unknown]) if unknown is not None else ()),
+        (OTHER_LANGUAGE, np.flatnonzero(other_language) if other_language is not None else ()),
     ]
     for note, noted_rows in noted:
         for row in map(int, noted_rows):

