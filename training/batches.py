@@ -51,15 +51,15 @@ def batched(rows: Iterable[Labelled], size: Callable[[int], int], pad: int, rng:
         size: rows of a batch by its length in tokens, a multiple of 8; at least one is taken.
     """
     ordered = sorted(rows, key=lambda row: (len(row[0]), rng.random()))
-    made, end = [], len(ordered)
+    batches, end = [], len(ordered)
     while end > 0:  # from the longest down, so that a batch's length is known before its count
         length = -(-len(ordered[end - 1][0]) // 8) * 8
         chosen = ordered[end - min(end, max(1, size(length))) : end]
         label = torch.tensor([label for _, _, label in chosen])
-        made.append(TrainingBatch(*padded([(ids, second) for ids, second, _ in chosen], length, pad), label))
+        batches.append(TrainingBatch(*padded([(ids, second) for ids, second, _ in chosen], length, pad), label))
         end -= len(chosen)
-    rng.shuffle(made)
-    return made
+    rng.shuffle(batches)
+    return batches
 
 
 class _Pools(Dataset[list[Arrays]]):
@@ -84,5 +84,5 @@ def pools(made: Callable[[int], list[TrainingBatch]], makers: int) -> Iterator[l
         _Pools(made), batch_size=None, num_workers=makers, collate_fn=list, prefetch_factor=1 if makers else None,
         multiprocessing_context="fork" if makers else None,
     )  # fmt: skip
-    found = iter(loader)
-    return ([TrainingBatch(*map(torch.from_numpy, arrays)) for arrays in pool] for pool in found)
+    loaded = iter(loader)
+    return ([TrainingBatch(*map(torch.from_numpy, arrays)) for arrays in pool] for pool in loaded)

@@ -52,8 +52,8 @@ def classify(network: PreTrainedModel, ids: Tensor, segments: Tensor) -> Tensor:
         more = {"position_ids": torch.arange(2, ids.shape[1] + 2, device=ids.device)[None]}
     mask = (ids != network.config.pad_token_id).long()
     with torch.autocast(ids.device.type, torch.bfloat16, enabled=ids.is_cuda):
-        found: Tensor = network(ids, attention_mask=mask, **more).logits
-    return found.float()
+        logits: Tensor = network(ids, attention_mask=mask, **more).logits
+    return logits.float()
 
 
 @torch.no_grad()

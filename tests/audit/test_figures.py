@@ -102,12 +102,12 @@ def spelled(value: Any) -> str | None:
 
 def with_contradictions(rows: pa.Table, below: float) -> pa.Table:
     """Rows whose omitted facts of such a probability are contradicted; null where omissions are."""
-    found = [
+    contradicted = [
         None if omitted is None else [i for i in omitted if entailment is not None and entailment[i] < below]
         for omitted, entailment in zip(rows["omitted"].to_pylist(), rows["fact_entailment"].to_pylist(), strict=True)
     ]
     place = rows.schema.get_field_index("contradicted")
-    return rows.set_column(place, "contradicted", pa.array(found, pa.list_(pa.int32())))
+    return rows.set_column(place, "contradicted", pa.array(contradicted, pa.list_(pa.int32())))
 
 
 def shard(rows: list[Row], kind: str, without: str | None, rng: np.random.Generator) -> pa.Table:
@@ -190,7 +190,7 @@ def replaced(out: Path, name: str, column: pa.Array) -> Path:
 
 @pytest.mark.parametrize("texts", [LARGE.dictionary_encode(), BYTES.cast(pa.binary_view()).view(pa.string_view())])
 def test_texts(tmp_path: Path, texts: pa.Array) -> None:
-    assert [one.text for one in audit(replaced(tmp_path / "out", "text", texts)).worst] == ["caf\ufffd", "", None]
+    assert [row.text for row in audit(replaced(tmp_path / "out", "text", texts)).worst] == ["caf\ufffd", "", None]
 
 
 def test_types_that_no_run_takes_have_no_facts(tmp_path: Path) -> None:
@@ -214,10 +214,10 @@ VALUES = st.one_of(st.none(), st.sampled_from(["a", "b", "null", "", "1"]))
 def grouped(tables: list[pa.Table], columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
     """The values of the group of every row."""
     codes = GroupCodes(columns)
-    found = np.concatenate([np.empty(0, np.int64), *(codes.codes(table) for table in tables)]).tolist()
+    row_codes = np.concatenate([np.empty(0, np.int64), *(codes.codes(table) for table in tables)]).tolist()
     groups = codes.groups()
-    assert len({tuple(group.items()) for group in groups}) == len(groups) == len(set(found)) or not columns
-    return [tuple(groups[code][c] for c in columns) for code in found]
+    assert len({tuple(group.items()) for group in groups}) == len(groups) == len(set(row_codes)) or not columns
+    return [tuple(groups[code][c] for c in columns) for code in row_codes]
 
 
 @settings(max_examples=50)
@@ -227,8 +227,8 @@ def test_windows_of_any_columns(data: st.DataObject) -> None:
     tables = []
     for _ in range(data.draw(st.integers(1, 3))):
         n = data.draw(st.integers(0, 12))
-        there = [c for c in columns if data.draw(st.integers(0, 4))]  # a window may lack a column
-        drawn = {c: pa.array(data.draw(st.lists(VALUES, min_size=n, max_size=n)), pa.string()) for c in there}
+        present = [c for c in columns if data.draw(st.integers(0, 4))]  # a window may lack a column
+        drawn = {c: pa.array(data.draw(st.lists(VALUES, min_size=n, max_size=n)), pa.string()) for c in present}
         tables.append(pa.table({"row": pa.array(range(n), pa.int64()), **drawn}))
     assert grouped(tables, columns) == [
         tuple(line.get(c) for c in columns) for table in tables for line in table.to_pylist()
@@ -257,9 +257,11 @@ def test_keys_of_partitioned_folders_group_rows(tmp_path: Path) -> None:
     }
     out = finish(tmp_path / "out", parts)
     document = audit(out, AuditOptions(by=(("country",), ("lang",)), worst=50))
-    found = {str(one.group.get("country")): one.rows for one in document.groups if "country" in one.group}
-    assert found == {"Fö": 20, "DE": 10, "None": 8}
-    assert [one.rows for one in document.groups if "lang" in one.group] == [38]
+    rows_by_country = {
+        str(figures.group.get("country")): figures.rows for figures in document.groups if "country" in figures.group
+    }
+    assert rows_by_country == {"Fö": 20, "DE": 10, "None": 8}
+    assert [figures.rows for figures in document.groups if "lang" in figures.group] == [38]
     assert "the column 'lang' of the files is used, and hides the key 'lang' of their folders" in document.notes
     assert not any("'country'" in note for note in document.notes)
     assert {worst.group["country"] for worst in document.worst} == {"DE", "Fö", None}
@@ -285,7 +287,7 @@ def test_every_audit_is_what_its_types_say_and_fills_every_key(tmp_path: Path) -
     rows = [row(f"t{i}" if i else "", facts, 0.2 if i % 3 else 0.9, system="ab"[i % 2], n=i % 2) for i in range(60)]
     rows += [row(f"u{s}", facts, 0.9, "shared", system=s, n=0) for s in "ab"]
     rows += [row(None, system=None, n=None), row("x", error="too_long:omission", system="a", n=0)]
-    other = [{**one, "facts": [("food", 0.9), ("area", 0.9)]} for one in rows[:30]] + rows[40:]
+    other = [{**audited, "facts": [("food", 0.9), ("area", 0.9)]} for audited in rows[:30]] + rows[40:]
     changed = [*rows[5:], row("new", [("food", 0.1)], system="c", n=3)]
     before = night(tmp_path / "before", rows)
     tonight = night(tmp_path / "tonight", changed, finished="2026-01-02T03:00:00+00:00")
@@ -298,8 +300,8 @@ def test_every_audit_is_what_its_types_say_and_fills_every_key(tmp_path: Path) -
         audit(flipped, AuditOptions(baseline=before, by=(("system", "n"), ("n",)))),
         audit(across, AuditOptions(baseline=before, across_signatures=True)),
     ]
-    for one in documents:
-        assert decode(encode(one), Document, "x") == one  # of the types that JSON has: no number of numpy's
+    for audited in documents:
+        assert decode(encode(audited), Document, "x") == audited  # of the types that JSON has: no number of numpy's
     assert set().union(*map(keys, documents)) == {
         f"{kind.__name__}.{name}" for kind in KINDS for name in kind.__struct_fields__
     }

@@ -32,8 +32,8 @@ GOOD, BAD = "The Mill serves French food.", "The Mill is in the city centre."
 
 
 def block(language: str, word: str) -> str:
-    (found,) = [one for one in blocks(PAGE, language) if word in one]
-    return found
+    (code,) = [candidate for candidate in blocks(PAGE, language) if word in candidate]
+    return code
 
 
 def tonight(home: Path, date: str, texts: list[str]) -> subprocess.CompletedProcess[str]:
@@ -160,8 +160,8 @@ def test_the_page_leads_from_json_lines_to_gates_that_can_fire(tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     for line in commands:
         command(*shlex.split(line.replace("$(date -u +%F)", "2026-01-01"))[1:])
-    found = {rule.metric for rule in load_gates([tmp_path / "gates.toml", tmp_path / "changes.toml"])}
-    assert {"error_rate", "label_flips"} <= found
+    metrics = {rule.metric for rule in load_gates([tmp_path / "gates.toml", tmp_path / "changes.toml"])}
+    assert {"error_rate", "label_flips"} <= metrics
 
 
 PRODUCTS, NEW = 60, 10
@@ -228,7 +228,7 @@ def scored(folder: Path, number: int, texts: Texts) -> Path:
 @pytest.mark.slow
 def test_a_week_fails_when_it_should_and_says_what_broke(tmp_path: Path) -> None:
     gates, changes = tmp_path / "gates.toml", tmp_path / "changes.toml"
-    found: dict[int, Any] = {}
+    audits: dict[int, Any] = {}
     passed: Path | None = None
     for number, texts in enumerate(week(), 1):
         out = scored(tmp_path, number, texts)
@@ -236,14 +236,14 @@ def test_a_week_fails_when_it_should_and_says_what_broke(tmp_path: Path) -> None
             command("gates", "init", out, "--by", "system", "--gates", gates, "--changes", changes)
         against = ("--baseline", passed, "--gates", changes) if passed is not None else ()
         result = command("audit", out, "--gates", gates, *against, "--json", code=int(number in (3, 4)))
-        found[number] = json.loads(result.stdout)
-        passed = out if found[number]["status"] == "pass" else passed
-    assert [one["status"] for one in found.values()] == ["pass", "pass", "fail", "fail", "pass"]
-    first = found[3]["findings"][0]
+        audits[number] = json.loads(result.stdout)
+        passed = out if audits[number]["status"] == "pass" else passed
+    assert [document["status"] for document in audits.values()] == ["pass", "pass", "fail", "fail", "pass"]
+    first = audits[3]["findings"][0]
     assert (first["group"], first["predicate"]) == ({"system": "b"}, "warranty")
-    assert found[3]["headline"].startswith("b: warranty omitted in ")
+    assert audits[3]["headline"].startswith("b: warranty omitted in ")
     assert len(first["rows"]) == 2
     for row in first["rows"]:
         assert row["now"]["file"] == "b.parquet"
         assert "warranty" in {fact["predicate"] for fact in row["now"]["facts"] if fact["omitted"]}
-    assert found[4]["findings"][0]["group"] == {"system": "c"}
+    assert audits[4]["findings"][0]["group"] == {"system": "c"}

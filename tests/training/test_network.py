@@ -79,19 +79,19 @@ class Pools:
 def run(out: Path, tokens: int = 8 * POOL) -> Run:
     begin(out, {"tokens": tokens})
     torch.manual_seed(3)
-    made = recipe(Pools(), make_tokenizer("abc"), tokens, 1e-3, Loss(None), math.inf)  # type: ignore[arg-type]
-    return Run(tiny(40), made, out, device="cpu")
+    run_recipe = recipe(Pools(), make_tokenizer("abc"), tokens, 1e-3, Loss(None), math.inf)  # type: ignore[arg-type]
+    return Run(tiny(40), run_recipe, out, device="cpu")
 
 
 def test_a_run_ends_at_its_tokens_and_leaves_its_settings_log_and_checkpoint(tmp_path: Path) -> None:
-    found = run(tmp_path / "run")
-    found.train(log_every=10)
-    assert (found.place.steps, found.place.tokens, found.place.pool) == (40, 8 * POOL, 8)
+    whole = run(tmp_path / "run")
+    whole.train(log_every=10)
+    assert (whole.place.steps, whole.place.tokens, whole.place.pool) == (40, 8 * POOL, 8)
     lines = [json.loads(line) for line in (tmp_path / "run" / "training.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == [10, 20, 30, 40]
     assert json.loads((tmp_path / "run" / "settings.json").read_text()) == {"tokens": 8 * POOL}
     saved = load(tmp_path / "run" / "checkpoint").state_dict()
-    for name, mean in found.mean.module.state_dict().items():
+    for name, mean in whole.mean.module.state_dict().items():
         assert torch.allclose(saved[name], mean, atol=1e-3), name  # it is saved in halves
     with pytest.raises(SystemExit, match="is not empty"):
         run(tmp_path / "run")
@@ -119,10 +119,10 @@ def test_a_run_without_a_step_leaves_no_checkpoint(tmp_path: Path) -> None:
 
 
 def test_it_learns_and_leaves_the_word_table_alone(tmp_path: Path) -> None:
-    found = run(tmp_path, 10_000 * POOL)
-    words = found.network.get_input_embeddings().weight
+    trained = run(tmp_path, 10_000 * POOL)
+    words = trained.network.get_input_embeddings().weight
     before = words.clone()
-    losses = [found.step(found.recipe.batches(0)[0])[0] for _ in range(200)]
+    losses = [trained.step(trained.recipe.batches(0)[0])[0] for _ in range(200)]
     assert losses[-1] < 0.5 * losses[0]
     assert torch.equal(words, before)
 
@@ -134,9 +134,9 @@ def test_processes_make_the_same_pools_in_order() -> None:
         return [TrainingBatch(ids, torch.zeros_like(ids), torch.tensor([0, number % 3]))]
 
     for makers in (0, 3):
-        found = [next(made)[0] for made in [pools(made, makers)] for _ in range(7)]
-        assert [int(batch.ids[0, 0]) for batch in found] == list(range(7))
-        assert [batch.label.tolist() for batch in found] == [[0, number % 3] for number in range(7)]
+        batches = [next(made)[0] for made in [pools(made, makers)] for _ in range(7)]
+        assert [int(batch.ids[0, 0]) for batch in batches] == list(range(7))
+        assert [batch.label.tolist() for batch in batches] == [[0, number % 3] for number in range(7)]
 
 
 PIECES = [*SPECIAL, *(f"w{i}" for i in range(40)), *(str(i) for i in range(20)), ".", "##s"]
@@ -174,40 +174,40 @@ def test_near_pieces_are_of_the_same_kind_and_a_changed_pair_has_no_label() -> N
     near = near_pieces(words, PIECES)
     assert near.shape == (len(PIECES), NEAR)
     for i, piece in enumerate(PIECES):
-        found = {PIECES[j] for j in near[i]}
+        neighbours = {PIECES[j] for j in near[i]}
         if piece in SPECIAL or piece in (".", "##s"):
-            assert found == {piece}
+            assert neighbours == {piece}
         else:
-            assert piece not in found and all(other.isdigit() == piece.isdigit() for other in found)
+            assert piece not in neighbours and all(other.isdigit() == piece.isdigit() for other in neighbours)
     ids = torch.randint(5, 65, (400, 30), generator=torch.Generator().manual_seed(2))
     ids[:, 0], ids[:, 14], ids[:, 25:] = CLS, SEP, PAD
     ids[:, 20] = ids[:, 4]  # the same word on both sides
     batch = TrainingBatch(ids, torch.zeros_like(ids), torch.full((400,), NOT_ENTAILMENT))
-    made, again = Replacer(near)(batch, 7), Replacer(near)(batch, 7)
-    assert torch.equal(made.ids, again.ids)
-    changed = (made.ids != ids).any(1)
-    assert torch.equal(made.label == UNLABELLED, changed)
+    replaced, again = Replacer(near)(batch, 7), Replacer(near)(batch, 7)
+    assert torch.equal(replaced.ids, again.ids)
+    changed = (replaced.ids != ids).any(1)
+    assert torch.equal(replaced.label == UNLABELLED, changed)
     assert 0.4 < changed.float().mean() < 0.6
     kept = (ids == CLS) | (ids == SEP) | (ids == PAD)
-    assert torch.equal(made.ids[kept], ids[kept])
-    first, second = made.ids[:, 4], made.ids[:, 20]
+    assert torch.equal(replaced.ids[kept], ids[kept])
+    first, second = replaced.ids[:, 4], replaced.ids[:, 20]
     moved = first != ids[:, 4]
     assert 0.2 < (first == second)[moved].float().mean() < 0.9  # exchanged on both sides in some pairs, not in others
 
 
 def test_a_checkpoint_named_twice_counts_twice_and_all_have_one_tokenizer(tmp_path: Path) -> None:
-    one, two = folders = [tmp_path / "1", tmp_path / "2"]
+    first, second = folders = [tmp_path / "1", tmp_path / "2"]
     for value, folder in enumerate(folders, 1):
         network = tiny(8)
         for tensor in network.parameters():
             tensor.data.fill_(value)
         save(network, folder)
         save_tokenizer(make_tokenizer("abc"), folder)
-    mean = average([one, two, two])
+    mean = average([first, second, second])
     assert all(bool(torch.allclose(tensor, torch.tensor(5 / 3))) for tensor in mean.parameters())
-    save_tokenizer(make_tokenizer("abd"), two)
+    save_tokenizer(make_tokenizer("abd"), second)
     with pytest.raises(SystemExit, match="another tokenizer"):
-        average([one, two])
+        average([first, second])
 
 
 @pytest.mark.parametrize("prior", [0.5, 0.8])

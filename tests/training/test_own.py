@@ -43,10 +43,10 @@ def texts(tmp_path: Path) -> list[own.OwnText]:
 
 def test_labels_follow_the_facts_of_each_text(texts: list[own.OwnText]) -> None:
     assert [len(text.facts) for text in texts] == [6] * 3
-    found = own.pairs(texts, random.Random(1))
+    pairs = own.pairs(texts, random.Random(1))
     labels = {
         (premise.removeprefix("Game 7: "), hypothesis.removeprefix("Game 7: ")): label
-        for premise, hypothesis, label in zip(found["premise"], found["hypothesis"], found["label"], strict=True)
+        for premise, hypothesis, label in zip(pairs["premise"], pairs["hypothesis"], pairs["label"], strict=True)
     }
     right, less, wrong = (text.text for text in texts)
     assert labels[wrong, "It was 88-91."] == labels[wrong, "The pts h of Game 7 is 88."] == "contradiction"
@@ -57,17 +57,19 @@ def test_labels_follow_the_facts_of_each_text(texts: list[own.OwnText]) -> None:
     assert (wrong, "The pts h of Game 7 is 91.") not in labels, "what it says instead may be just that"
     assert labels["Tarrow played at home. It was 88-91.", wrong] == "contradiction"
     assert labels["Tarrow played at home. It was 88-91.", less] == "entailment"
-    assert {labels[one, right] for one in ("Tarrow played at home.", "It was 88-91.") if (one, right) in labels} == {
-        "not_entailment"
-    }
+    assert {
+        labels[sentence, right]
+        for sentence in ("Tarrow played at home.", "It was 88-91.")
+        if (sentence, right) in labels
+    } == {"not_entailment"}
 
 
 def test_every_false_pair_follows_a_true_one(texts: list[own.OwnText]) -> None:
-    found = own.pairs(texts, random.Random(2))
-    assert Counter(label == "entailment" for label in found["label"][::2]) == {True: len(found["label"]) // 2}
-    assert Counter(label == "entailment" for label in found["label"][1::2]) == {False: len(found["label"]) // 2}
-    assert found == own.pairs(texts, random.Random(2)) and {len(column) for column in found.values()} == {
-        len(found["label"])
+    pairs = own.pairs(texts, random.Random(2))
+    assert Counter(label == "entailment" for label in pairs["label"][::2]) == {True: len(pairs["label"]) // 2}
+    assert Counter(label == "entailment" for label in pairs["label"][1::2]) == {False: len(pairs["label"]) // 2}
+    assert pairs == own.pairs(texts, random.Random(2)) and {len(column) for column in pairs.values()} == {
+        len(pairs["label"])
     }
 
 
@@ -89,7 +91,7 @@ def test_neither_side_tells_and_no_domain_is_on_both_sides(shared_data: Path) ->
     assert {text.domain for text in held_out} == own.HELD_OUT
     assert not {text.domain for text in trained} & own.HELD_OUT and len(trained) > 3 * len(held_out) > 1200
     for texts in (trained, held_out):
-        found = own.pairs(texts, random.Random(0))
+        pairs = own.pairs(texts, random.Random(0))
         for side in ("premise", "hypothesis"):
-            labels = [label == "entailment" for label in found["label"]]
-            assert guessed(list(zip(found[side], labels, strict=True))) < 0.55, side
+            labels = [label == "entailment" for label in pairs["label"]]
+            assert guessed(list(zip(pairs[side], labels, strict=True))) < 0.55, side

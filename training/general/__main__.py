@@ -55,15 +55,15 @@ def main() -> None:
 
 def prepared(options: argparse.Namespace) -> Run:
     """The run of these options at its start."""
-    found = nli.read(options.data / "nli_train.parquet")
+    sentence_pairs = nli.read(options.data / "nli_train.parquet")
     facts, _ = rows.parts(rows.read(options.data / "d2t_train.parquet"))
     recast = field.read(options.field, options.data / "nli_test_public.parquet")
     if options.limit is not None:
-        found, recast = (thinned(columns, options.limit) for columns in (found, recast))
+        sentence_pairs, recast = (thinned(columns, options.limit) for columns in (sentence_pairs, recast))
         facts = facts[:: max(1, len(facts) // options.limit)]
     tokenizer, network = tokenizer_of(options.start), load(options.start)
     mix = Mix(options.nli, options.recast, options.d2t, options.made, options.bound, options.tables)
-    read = [(nli.pairs(columns, tokenizer), n) for columns, n in ((found, mix.nli), (recast, mix.field))]
+    read = [(nli.pairs(columns, tokenizer), n) for columns, n in ((sentence_pairs, mix.nli), (recast, mix.field))]
     if options.own is not None:
         texts, _ = own.parts(own.read(options.own))
         read.append((nli.pairs(own.pairs(texts, random.Random(options.seed)), tokenizer), mix.own))
@@ -73,8 +73,8 @@ def prepared(options: argparse.Namespace) -> Run:
     )
     pools = Pools(read, corpus, Bindings(corpus), tokenizer, mix, options.seed, options.batch, replacer)
     loss = Loss(load(options.keep) if options.keep is not None else None)
-    made = recipe(pools, tokenizer, options.tokens, options.rate, loss, options.seconds)
-    return Run(network, made, options.out, device=options.device, makers=options.makers)
+    run_recipe = recipe(pools, tokenizer, options.tokens, options.rate, loss, options.seconds)
+    return Run(network, run_recipe, options.out, device=options.device, makers=options.makers)
 
 
 def thinned(columns: dict[str, list[str]], count: int) -> dict[str, list[str]]:

@@ -34,12 +34,12 @@ def nli(bundle: str, path: Path, step: int = 1) -> dict[str, dict[str, object]]:
     first, second = (np.array([place[row[side]] for row in rows], np.int32) for side in ("premise", "hypothesis"))
     with open_engine(Bundle.load(bundle), device="cpu", truncate=True) as engine:
         p = engine.predict(engine.encode(texts, first, second)).probabilities
-    gold, found = np.array([row["label"] for row in rows]), np.array(NLI_LABELS)[p.argmax(1)]
+    gold, answers = np.array([row["label"] for row in rows]), np.array(NLI_LABELS)[p.argmax(1)]
     report: dict[str, dict[str, object]] = {}
     for name in sorted({row["set"] for row in rows}):
         at = np.array([row["set"] == name for row in rows])
         true = gold[at] == NLI_LABELS[E]
-        right = gold[at] == found[at] if len(set(gold[at])) == 3 else true == (found[at] == NLI_LABELS[E])
+        right = gold[at] == answers[at] if len(set(gold[at])) == 3 else true == (answers[at] == NLI_LABELS[E])
         hits, n = int(right.sum()), len(right)
         error = calibration_error(p[at, E].astype(float), true)
         report[name] = {"pairs": n, "accuracy": hits / n, "interval": wilson(hits, n), "calibration_error": error}

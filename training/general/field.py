@@ -72,10 +72,10 @@ def recast(folder: Path, name: str) -> list[SentencePair]:
 def read(folder: Path, tests: Path) -> dict[str, list[str]]:
     """The pairs to train on, with the columns of :func:`.nli.read`; premises of the NLI tests are left out."""
     tested = set(pq.read_table(tests, columns=["premise"])["premise"].to_pylist())
-    found: dict[str, list[str]] = {n: [] for n in ("premise", "hypothesis", "label", "source", "tier")}
+    columns: dict[str, list[str]] = {n: [] for n in ("premise", "hypothesis", "label", "source", "tier")}
     for name, (_, times) in SETS.items():
         for pair in recast(folder, name):
             if is_trained(pair.key) and pair.premise not in tested:
-                for column, value in zip(found.values(), (*pair[:3], name, "human"), strict=True):
+                for column, value in zip(columns.values(), (*pair[:3], name, "human"), strict=True):
                     column += [value] * times
-    return found
+    return columns

@@ -97,12 +97,12 @@ def main() -> None:
     options = parser.parse_args()
     network, tokenizer = average(options.checkpoints), tokenizer_of(options.checkpoints[0])
     held_out = parts(read(options.data / "d2t_train.parquet"))[1]
-    made = pairs(corpus(held_out), options.pairs, random.Random("held out/0"))
-    asked = [(pair.premise, pair.hypothesis) for pair in made]
+    held_out_pairs = pairs(corpus(held_out), options.pairs, random.Random("held out/0"))
+    asked = [(pair.premise, pair.hypothesis) for pair in held_out_pairs]
     margins = margin(pair_logits(network, tokenizer, asked).double().numpy())
-    true = np.array([pair.label == ENTAILMENT for pair in made])
+    true = np.array([pair.label == ENTAILMENT for pair in held_out_pairs])
     bias = best_bias(margins, true, options.prior)
-    report: dict[str, object] = {"pairs": len(made), "prior": options.prior, "bias": round(bias, 4)}
+    report: dict[str, object] = {"pairs": len(held_out_pairs), "prior": options.prior, "bias": round(bias, 4)}
     for name, shift in (("before", 0.0), ("after", bias)):
         p = probability(margins + shift)
         report[name] = {

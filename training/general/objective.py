@@ -52,11 +52,11 @@ class Loss:
             # It moves to the device at its first use: the makers of pools are forked before one is in use.
             earlier = self._earlier.to(batch.ids.device)
             with torch.no_grad():
-                known = classify(earlier, batch.ids, batch.segments).softmax(-1)
+                earlier_p = classify(earlier, batch.ids, batch.segments).softmax(-1)
             entailed = NLI_LABELS.index("entailment")
-            chosen = known.argmax(-1)
-            right = torch.where(batch.label == NOT_ENTAILMENT, chosen != entailed, chosen == batch.label)
-            kept = -(known * F.log_softmax(logits, -1)).sum(-1)
+            answer = earlier_p.argmax(-1)
+            right = torch.where(batch.label == NOT_ENTAILMENT, answer != entailed, answer == batch.label)
+            kept = -(earlier_p * F.log_softmax(logits, -1)).sum(-1)
             losses = torch.where(right, (1 - KEPT) * losses + KEPT * kept, losses)
             losses = torch.where(batch.label == UNLABELLED, kept, losses)
         return losses.mean()

@@ -74,7 +74,7 @@ def _text(row: dict[str, Any], sentences: list[dict[str, Any]]) -> OwnText:
         text=row["text"],
         subject=row["subject"],
         facts={key: _triples(row["subject"], key, value) for key, value in row["facts"].items()},
-        sentences=[(one["text"], one["keys"]) for one in sentences],
+        sentences=[(sentence["text"], sentence["keys"]) for sentence in sentences],
         wrong=wrong,
         left_out=frozenset(row["omitted"]) - wrong,
         added=bool(row["added"]),
@@ -95,12 +95,16 @@ def pairs(texts: list[OwnText], rng: random.Random) -> dict[str, list[str]]:
     by_input: dict[str, list[OwnText]] = defaultdict(list)
     for text in texts:
         by_input[text.input].append(text)
-    made: list[Labelled] = []
+    labelled: list[Labelled] = []
     for text in texts:
         others = [other for other in by_input[text.input] if other is not text]
         shown = f"{text.subject}: {text.text}" if rng.random() < TITLED else text.text
-        made += [*_unsaid(text, shown, others, rng), *exchanged(text, shown, rng), *_to_text(text, shown, others, rng)]
-    premise, hypothesis, label = map(list, zip(*made, strict=True))
+        labelled += [
+            *_unsaid(text, shown, others, rng),
+            *exchanged(text, shown, rng),
+            *_to_text(text, shown, others, rng),
+        ]
+    premise, hypothesis, label = map(list, zip(*labelled, strict=True))
     return {
         "premise": premise, "hypothesis": hypothesis, "label": label,
         "source": ["own"] * len(label), "tier": ["own"] * len(label),
@@ -153,7 +157,9 @@ def _to_text(text: OwnText, shown: str, others: list[OwnText], rng: random.Rando
     """Facts → text, in both wordings: all facts, and all but one that the text says; of a wrong text, all facts after
     those with a text of the input that they support."""
     label = "contradiction" if text.wrong else "neutral" if text.added else ENTAILED
-    backoff = [(" ".join(_BACKOFF.fill(one).text for one in triples), [key]) for key, triples in text.facts.items()]
+    backoff = [
+        (" ".join(_BACKOFF.fill(triple).text for triple in triples), [key]) for key, triples in text.facts.items()
+    ]
     supported = [other for other in others if not other.wrong and not other.added]
     for sentences in (backoff, text.sentences):
         whole = " ".join(sentence for sentence, _ in sentences)

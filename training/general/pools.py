@@ -122,25 +122,29 @@ class Pools:
 
     def _made_examples(self, rng: random.Random) -> list[Example]:
         """Pairs from facts and texts, and pairs of :mod:`.edits` and :mod:`.bindings`."""
-        made = [(p.premise, p.hypothesis, p.label) for p in pairs(self._corpus, self._mix.d2t, rng)]
+        pairs_made = [(p.premise, p.hypothesis, p.label) for p in pairs(self._corpus, self._mix.d2t, rng)]
         for premise, hypothesis, entailed in edits.pairs(self._mix.made, rng) + self._bindings.pairs(
             self._mix.bound, rng
         ):
-            made.append((premise, hypothesis, ENTAILMENT if entailed else NOT_ENTAILMENT))
-        ids = token_ids(self._tokenizer, (text for premise, hypothesis, _ in made for text in (premise, hypothesis)))
-        return [(ids[premise], ids[hypothesis], label) for premise, hypothesis, label in made]
+            pairs_made.append((premise, hypothesis, ENTAILMENT if entailed else NOT_ENTAILMENT))
+        ids = token_ids(
+            self._tokenizer, (text for premise, hypothesis, _ in pairs_made for text in (premise, hypothesis))
+        )
+        return [(ids[premise], ids[hypothesis], label) for premise, hypothesis, label in pairs_made]
 
     def batches(self, number: int) -> list[TrainingBatch]:
         """Pool `number`: sorted by length, cut at the token budget, shuffled."""
         rng = random.Random(f"{self._seed}/{number}")
-        examples = [one for known, size in self._read for one in known.draw(size, rng)]
+        examples = [example for pairs_read, size in self._read for example in pairs_read.draw(size, rng)]
         if self._replacer is not None:
             examples += [(b, a, UNLABELLED) for a, b, _ in examples if rng.random() < REVERSED]
         examples += self._made_examples(rng)
         rows = [(*_joined(a, b), label) for a, b, label in examples]
         kept = [row for row in rows if len(row[0]) <= LONGEST_PAIR]
-        made = batched(kept, lambda length: self._tokens // length, PAD, rng)
-        return [self._replacer(batch, rng.getrandbits(32)) for batch in made] if self._replacer is not None else made
+        batches = batched(kept, lambda length: self._tokens // length, PAD, rng)
+        if self._replacer is None:
+            return batches
+        return [self._replacer(batch, rng.getrandbits(32)) for batch in batches]
 
 
 def pair_logits(network: PreTrainedModel, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> Tensor:

@@ -48,21 +48,21 @@ def named_weights(path: Path) -> dict[str, Tensor]:
     """
     model = onnx.load(path)
     arrays = {i.name.removesuffix("_half"): numpy_helper.to_array(i) for i in model.graph.initializer}
-    found = {n: a for n, a in arrays.items() if n.startswith(("bert.", "classifier."))}
+    weights = {n: a for n, a in arrays.items() if n.startswith(("bert.", "classifier."))}
     numbered = sorted((int(m[1]), arrays[m[0]]) for n in arrays if (m := _NUMBERED.fullmatch(n)))
     for place, (_, matrix) in enumerate(numbered):
         layer, which = divmod(place, len(_DENSE))
-        found[f"bert.encoder.layer.{layer}.{_DENSE[which]}.weight"] = matrix.T
+        weights[f"bert.encoder.layer.{layer}.{_DENSE[which]}.weight"] = matrix.T
     for name, array in arrays.items():
         if not (m := _QKV.fullmatch(name)):
             continue
         stem = f"bert.encoder.layer.{m[1]}.attention.self"
         parts = {m[3]: array} if m[3] else dict(zip(("query", "key", "value"), np.split(array, 3, -1), strict=True))
         for part, values in parts.items():
-            found[f"{stem}.{part}.{m[2]}"] = values.T
+            weights[f"{stem}.{part}.{m[2]}"] = values.T
     if not numbered or len(numbered) % len(_DENSE):
         raise RebuildError(f"{path} has {len(numbered)} matrices of layers; it is not a graph of this recipe")
-    return {name: torch.from_numpy(np.array(array, np.float32)) for name, array in found.items()}
+    return {name: torch.from_numpy(np.array(array, np.float32)) for name, array in weights.items()}
 
 
 def rebuild(bundle: Path, out: Path) -> float:
