@@ -42,9 +42,13 @@ class DocumentBuilder:
         self.baseline = self._baseline(self.earlier) if self.earlier is not None else None
         self.by = self._groupings()
         self.groupings = list(dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)]))
-        found = self.output.find_templates()
-        self.templates = found[0] if found is not None else None
-        self.template_file = _printable(found[1]) if found is not None and found[1] is not None else None
+        templates_and_file = self.output.find_templates()
+        self.templates = templates_and_file[0] if templates_and_file is not None else None
+        self.template_file = (
+            _printable(templates_and_file[1])
+            if templates_and_file is not None and templates_and_file[1] is not None
+            else None
+        )
 
     def _baseline(self, earlier: Output) -> Baseline:
         if {*map(resolved, earlier.outs)} & {*map(resolved, self.output.outs)}:
@@ -73,8 +77,8 @@ class DocumentBuilder:
         for grouping in self.options.by:
             missing = [column for column in grouping if column not in names]
             if missing or not grouping:
-                what = f"no column {missing[0]!r}" if missing else "no column is named"
-                raise ColumnError(f"--by: {what}; the columns are {', '.join(names)}")
+                problem = f"no column {missing[0]!r}" if missing else "no column is named"
+                raise ColumnError(f"--by: {problem}; the columns are {', '.join(names)}")
         default: list[Grouping] = [(DEFAULT,)] if DEFAULT in names else []
         return list(dict.fromkeys(self.options.by)) or default
 
@@ -95,19 +99,19 @@ class DocumentBuilder:
         changes = worse = None
         if before is not None and whole.change is not None:
             changes, worse = compare_rows(before, reader, whole.change, self.options.worst)
-        found = gates.evaluate(self.rules, figures.__getitem__, self.output.sides, self._nightly(figures))
-        checked = gates.checked(found, self.options.require_gates)
-        statuses = {gate.status for gate in found}
+        judged = gates.evaluate(self.rules, figures.__getitem__, self.output.sides, self._nightly(figures))
+        checked = gates.checked(judged, self.options.require_gates)
+        statuses = {gate.status for gate in judged}
         fails = "fail" in statuses or (checked.nothing_checked and checked.required)
         doubts = findings.template_findings(run, first, whole, self.templates)
         doubts += findings.bundle_findings(self.output)
-        others = [group for one in self.groupings if one not in [(), *self.by] for group in figures[one]]
+        others = [group for grouping in self.groupings if grouping not in [(), *self.by] for group in figures[grouping]]
         again, copies = findings.repeated_rows(run, before, first)
         doubts += copies
-        said = findings.all_findings(found, [*shown, *others], self.baseline, changes, doubts)
+        reported = findings.all_findings(judged, [*shown, *others], self.baseline, changes, doubts)
         if before is not None:
-            self._add_rows(said, before, reader)
-        short = answer(rates, first, figures[first], said) if not (found or checked.required) and first else None
+            self._add_rows(reported, before, reader)
+        short = answer(rates, first, figures[first], reported) if not (judged or checked.required) and first else None
         bundle, templates = findings.scored_with(self.output.signature, self.template_file)
         summary = self.output.summary
         return Document(
@@ -116,7 +120,7 @@ class DocumentBuilder:
             finished=summary.finished,
             partial=self.output.coverage.reason,
             status="fail" if fails else "warn" if "warn" in statuses else "pass",
-            headline=findings.headline(shown, said, checked, short.sentence if short is not None else None),
+            headline=findings.headline(shown, reported, checked, short.sentence if short is not None else None),
             checked=checked,
             signature=self.output.signature,
             bundle=bundle,
@@ -127,8 +131,8 @@ class DocumentBuilder:
             rows=RowCounts(whole.rows, whole.scored, whole.reused, whole.errors, whole.notes),
             baseline=self.baseline,
             baseline_changes=changes,
-            findings=said,
-            gates=found,
+            findings=reported,
+            gates=judged,
             groups=shown,
             worst=worst_rows(reader, self.options.worst),
             worse=worse,
@@ -156,12 +160,14 @@ class DocumentBuilder:
         finished, strata = self.output.summary.finished, self.by[0] if self.by else ()
         return gates.NightlyCounts.collect(self.past, finished, self.output.signature, groups, strata)
 
-    def _add_rows(self, found: Sequence[findings.Finding], before: ScannedRun, reader: RowReader) -> None:
+    def _add_rows(self, all_findings: Sequence[findings.Finding], before: ScannedRun, reader: RowReader) -> None:
         """Give the first findings about groups that got worse some rows to read."""
-        changed = [one for one in found if one.kind == "changed"] if self.options.worst else []
-        chosen = [one for one in changed if one.group] or changed  # those of a group say what those of all rows would
-        for one in chosen[:_MOST_WITH_ROWS]:
-            one.rows = rows_of_finding(before, reader, one)
+        changed = [finding for finding in all_findings if finding.kind == "changed"] if self.options.worst else []
+        shown = [
+            finding for finding in changed if finding.group
+        ] or changed  # those of a group say what those of all rows would
+        for finding in shown[:_MOST_WITH_ROWS]:
+            finding.rows = rows_of_finding(before, reader, finding)
 
     def _notes(self, run: ScannedRun, whole: GroupFigures) -> Iterator[str]:
         """Figures that are missing, and why; how many independent rows the rows are worth."""

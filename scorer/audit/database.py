@@ -83,7 +83,7 @@ class Database:
     def columns(self, query: str) -> list[Ints]:
         """The columns of a query of whole numbers. int64, *Shape:* (rows,) each."""
         with _errors():
-            return [np.asarray(one, np.int64) for one in self._connection.execute(query).fetchnumpy().values()]
+            return [np.asarray(column, np.int64) for column in self._connection.execute(query).fetchnumpy().values()]
 
     def counts(self, query: str, *shape: int) -> Ints:
         """Counts by codes: a query of codes and one number each, as int64 of that shape."""
@@ -142,7 +142,7 @@ class GroupCodes:
 
     def groups(self) -> list[Group]:
         """By code."""
-        return [dict(zip(self.columns, found, strict=True)) for found in self._names]
+        return [dict(zip(self.columns, values, strict=True)) for values in self._names]
 
     def codes(self, table: pa.Table) -> Ints:
         """Codes of a window's rows. int64, *Shape:* (rows,). A column that the window lacks is null.
@@ -160,10 +160,12 @@ class GroupCodes:
         _, rows, inverse = np.unique(mixed, return_index=True, return_inverse=True)
         ours = np.empty(len(rows), np.int64)
         for i, row in enumerate(rows.tolist()):
-            found = tuple(texts[codes[row]] for codes, texts in columns)
-            ours[i] = self._codes.setdefault(tuple(map(by_value, found)), len(self._codes))
-            self._names += [found] if len(self._codes) > len(self._names) else []
+            values = tuple(texts[codes[row]] for codes, texts in columns)
+            ours[i] = self._codes.setdefault(tuple(map(by_value, values)), len(self._codes))
+            self._names += [values] if len(self._codes) > len(self._names) else []
             if len(self._codes) > MOST_GROUPS:
-                what = ", ".join(self.columns)
-                raise UsageError(f"{what} makes more than {MOST_GROUPS} groups; group by columns of fewer values")
+                names_of_columns = ", ".join(self.columns)
+                raise UsageError(
+                    f"{names_of_columns} makes more than {MOST_GROUPS} groups; group by columns of fewer values"
+                )
         return ours[inverse.reshape(-1)]

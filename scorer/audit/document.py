@@ -35,11 +35,11 @@ def describe(group: Group) -> str:
     return ", ".join(f"{column}={spelled(value)}" for column, value in group.items()) or "all rows"
 
 
-class Part(msgspec.Struct):
+class DocumentPart(msgspec.Struct):
     """Base of the document's parts. Not frozen: corrected p-values and marks come when all groups are known."""
 
 
-class Flip(Part):
+class Flip(DocumentPart):
     """A row in both runs whose FINE label differs."""
 
     row_key: str
@@ -49,14 +49,14 @@ class Flip(Part):
     after: str
 
 
-class Flips(Part):
+class Flips(DocumentPart):
     """``count`` of all; ``rows``: the first 1000."""
 
     count: int
     rows: list[Flip]
 
 
-class FactShown(Part):
+class FactShown(DocumentPart):
     """A fact of a row. ``sentence``: as the template file has it, null where that file is not available. ``repeats``:
     an earlier fact of the row has the same sentence, which says both. ``contradicted``: of an omitted one, the text
     says it wrongly."""
@@ -71,7 +71,7 @@ class FactShown(Part):
     repeats: bool = False
 
 
-class WorstRow(Part):
+class WorstRow(DocumentPart):
     """A row of the sample. ``kind``: a FINE label that is not OK, ``empty_text``, or ``error:<kind>``. ``id``: of the
     column ``id``. ``clipped``: text or facts are cut. ``facts``: null where they were not kept or do not parse."""
 
@@ -95,7 +95,7 @@ class WorstRow(Part):
 Why = Literal["flipped", "rewritten", "new"]
 
 
-class WorseRow(Part):
+class WorseRow(DocumentPart):
     """A row that got worse: it is in both runs (``flipped``), has a new text for facts whose text was OK
     (``rewritten``), or facts that the baseline does not have (``new``). ``before``, ``text_before``: FINE label and
     text of the baseline. ``now``: the row of this run."""
@@ -106,7 +106,7 @@ class WorseRow(Part):
     now: WorstRow
 
 
-class Worse(Part):
+class Worse(DocumentPart):
     """Rows that got worse since the baseline, by kind as in :class:`WorseRow`; ``better``: those that went the other
     way. ``added_failing``: all added rows that are not OK. ``rows``: at most a third of ``--worst`` of each kind."""
 
@@ -117,14 +117,14 @@ class Worse(Part):
     rows: list[WorseRow]
 
 
-class Confidence(Part):
+class Confidence(DocumentPart):
     """Confidences of ``n`` labelled rows."""
 
     n: int
     mean: float | None
 
 
-class Predicate(Part):
+class Predicate(DocumentPart):
     """A predicate's facts that were checked for omission, those of blank texts left out. ``contradicted``: those that
     the text says wrongly, null where that is not known. ``backoff``: share of its facts without a template over the
     whole run. ``before``: omission rate in the same group of the baseline. ``suspect``: its template looks wrong.
@@ -139,7 +139,7 @@ class Predicate(Part):
     contradicted: Rate | None = None
 
 
-class Test(Part):
+class Test(DocumentPart):
     """Mantel and Haenszel's test of added against removed rows; of all rows, within the groups of the first ``--by``.
     ``q``: p corrected over all tests of the audit
     (Benjamini-Hochberg). ``significant``: q below 0.05."""
@@ -152,7 +152,7 @@ class Test(Part):
     significant: bool
 
 
-class RateChange(Part):
+class RateChange(DocumentPart):
     """A rate of a group in both runs, the difference with its 95 % interval, and its test: null if no row changed."""
 
     before: Rate
@@ -168,7 +168,7 @@ class RateChange(Part):
         return self.test is not None and self.test.significant
 
 
-class AddedRate(Part):
+class AddedRate(DocumentPart):
     """A rate of the added rows of a group, and ``before`` of the removed ones or, where fewer than half as many were
     removed, of all of the baseline's. ``low``, ``high``: 95 % interval of the difference. ``p``: how often chance alone
     makes the added rows this much worse (one-sided); null where a side has no rows."""
@@ -181,14 +181,14 @@ class AddedRate(Part):
     p: float | None
 
 
-class ConfidenceChange(Part):
+class ConfidenceChange(DocumentPart):
     """``psi``: population stability index over the deciles of the baseline's confidences. ``before``: these."""
 
     before: Confidence
     psi: float | None
 
 
-class AtMix(Part):
+class AtMix(DocumentPart):
     """A figure of all rows in both runs if its groups had the shares that they had in the baseline, and the 95 %
     interval of the difference; null where there is none. Of added rates: at the mix of the added rows."""
 
@@ -203,7 +203,7 @@ class AtMix(Part):
         return self.now - self.before
 
 
-class GroupRows(Part):
+class GroupRows(DocumentPart):
     """The rows of a group in both runs."""
 
     group: Group
@@ -211,7 +211,7 @@ class GroupRows(Part):
     now: int
 
 
-class Mix(Part):
+class Mix(DocumentPart):
     """The groups that all rows consist of. ``grouping``: the first of ``--by``. ``distance``: half the sum of the
     absolute differences of their shares of the rows, 0 to 1. ``groups``: by falling difference of rows, at most 50.
     ``figures``: rates, added rates, ``mean_confidence`` and ``backoff_rate`` over the groups that both runs have."""
@@ -222,7 +222,7 @@ class Mix(Part):
     figures: dict[str, AtMix]
 
 
-class Change(Part):
+class Change(DocumentPart):
     """A group against that of the baseline; a new group has 0 ``rows_before``. ``rewritten``: pairs of an added and a
     removed row with the same facts. ``flips``: kept rows whose FINE label differs. ``mix``: of all rows alone, null
     where they are not grouped."""
@@ -240,7 +240,7 @@ class Change(Part):
     mix: Mix | None = None
 
 
-class GroupFigures(Part):
+class GroupFigures(DocumentPart):
     """The rows of one group; ``new``: rows that are neither reused nor in the baseline (``rows``), and how many of
     these count for each rate. ``grouping``: the columns that made it, ``[]`` for all rows. ``fine``, ``rough``: rows
     by label; ``errors``, ``notes``: by kind. ``design_effects``: the variance of each rate over that of as many
@@ -268,7 +268,7 @@ class GroupFigures(Part):
     left_out: Rate | None = None
 
 
-class BaselineChanges(Part):
+class BaselineChanges(DocumentPart):
     """Rows as multisets of row keys. ``errors_appeared``, ``errors_gone``: kept rows that lost or gained a label."""
 
     added: int
@@ -279,7 +279,7 @@ class BaselineChanges(Part):
     flips: Flips
 
 
-class Repeated(Part):
+class Repeated(DocumentPart):
     """Rows that are there several times, by ``row_key`` and group of the first ``--by``. ``rows``: those beyond the
     first of each key. ``keys``: keys with several rows. ``most``: rows of one key."""
 
@@ -288,7 +288,7 @@ class Repeated(Part):
     most: int
 
 
-class Baseline(Part):
+class Baseline(DocumentPart):
     """The output that was compared with. ``differs``: parts of the signature, as ``key: before → after``."""
 
     out: str
@@ -300,7 +300,7 @@ class Baseline(Part):
     rows: int
 
 
-class Finding(Part, kw_only=True):
+class Finding(DocumentPart, kw_only=True):
     """Something to look at, the most severe first. ``kind``: ``changed`` (a group got worse) ``improved`` ``gate`` (one
     that no other finding explains) ``signature`` ``flips`` ``rows`` (a group is new, has no rows, or far more or
     fewer) ``repeated`` (rows that are there several times) ``mix`` (groups of other sizes move the rates)
@@ -318,7 +318,7 @@ class Finding(Part, kw_only=True):
     rows: list[WorseRow] = field(default_factory=list)
 
 
-class Gate(Part):
+class Gate(DocumentPart):
     """A gate on one group. ``value``: what the thresholds apply to, the metric or its change where there is
     ``against``; of ``rows`` the relative change, in either direction. ``now``, ``before``: the metric in both runs.
     ``p``, ``fail_p``: for added rows, the chance of such an increase without a change, and below which chance the
@@ -348,7 +348,7 @@ class Gate(Part):
     since: str | None = None
 
 
-class Checked(Part):
+class Checked(DocumentPart):
     """Whether anything was checked. ``nothing_checked``: no gate was given, or all were ``silent``. ``required``: that
     is a failure (``--require-gates``)."""
 
@@ -358,7 +358,7 @@ class Checked(Part):
     required: bool
 
 
-class GroupComparison(Part):
+class GroupComparison(DocumentPart):
     """Two groups of the first grouping, over ``pairs`` of their texts for the same input."""
 
     first: Group
@@ -367,7 +367,7 @@ class GroupComparison(Part):
     rates: dict[str, PairedRate]
 
 
-class HistoryRow(Part):
+class HistoryRow(DocumentPart):
     """A row of the history: one run and group. ``night``: when the run finished, UTC, ISO 8601. ``new``: as of
     :class:`GroupFigures`; empty where an earlier version wrote it."""
 
@@ -381,27 +381,27 @@ class HistoryRow(Part):
     new: dict[str, Annotated[int, Meta(ge=0)]] = field(default_factory=dict)
 
 
-class BundleShown(Part):
+class BundleShown(DocumentPart):
     """The model, as the signature has it. ``sha``: 12 digits."""
 
     name: str
     sha: str
 
 
-class TemplatesShown(Part):
+class TemplatesShown(DocumentPart):
     """The template file. ``sha``: 12 digits, or ``none``. ``file``: where it was found with these digits, or null."""
 
     sha: str
     file: str | None
 
 
-class OptionsShown(Part):
+class OptionsShown(DocumentPart):
     """``by``: the groupings."""
 
     by: list[list[str]]
 
 
-class Document(Part, kw_only=True):
+class Document(DocumentPart, kw_only=True):
     """One audit. ``groups``: all rows first, then each grouping's groups, by falling not_OK rate. ``history``: oldest
     first. ``notes``: figures that are missing, and why. ``partial``: what of the inputs was not scored. ``checked``:
     whether ``status`` means anything. ``comparison``: null where no input is shared, or no two groups are the largest.

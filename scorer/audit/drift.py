@@ -60,7 +60,9 @@ class NightlyCounts:
             if row.signature == signature and row.night < night and row.rows:
                 counts.setdefault(row.night, {})[_key(row.group)] = row.new
         counts[night] = {_key(group.group): group.new for group in groups}
-        keys = {key for one in counts.values() for key in one if strata and {name for name, _ in key} == {*strata}}
+        keys = {
+            key for by_group in counts.values() for key in by_group if strata and {name for name, _ in key} == {*strata}
+        }
         return cls(sorted(counts), counts, [dict(key) for key in sorted(keys, key=str)])
 
     def drift(self, group: GroupFigures, rate: str, window: int, limit: float | None) -> Drift:
@@ -87,12 +89,12 @@ class NightlyCounts:
         return self.nights[first:last], self.nights[max(0, first - window) : first]
 
     def _sample(self, nights: Sequence[str], groups: Iterable[Group], rate: str, effect: float) -> list[Sample]:
-        found = []
+        samples = []
         for group in groups:
             counts = [self.counts[night].get(_key(group), {}) for night in nights]
-            hits, rows = (sum(one.get(name, 0) for one in counts) for name in (rate, ROWS))
-            found.append(Sample(hits, rows, effect))
-        return found
+            hits, rows = (sum(by_rate.get(name, 0) for by_rate in counts) for name in (rate, ROWS))
+            samples.append(Sample(hits, rows, effect))
+        return samples
 
     def _p(self, last: int, groups: Sequence[Group], rate: str, window: int, effect: float) -> float | None:
         now, before = (self._sample(nights, groups, rate, effect) for nights in self._windows(last, window))

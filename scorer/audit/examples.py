@@ -43,7 +43,7 @@ class RowReader:
     def rows(self, kinds: Mapping[int, str]) -> dict[int, WorstRow]:
         """Rows by number in the whole output. ``kinds``: of each."""
         output = self.run.output
-        own = (
+        columns = (
             "row_key",
             "omitted",
             "contradicted",
@@ -54,7 +54,7 @@ class RowReader:
             "sentences",
         )
         facts = self.run.facts[0] if self.run.facts is not None else ""
-        needed = [*(output.columns.prefix + name for name in (*own, "note")), output.marks]
+        needed = [*(output.columns.prefix + name for name in (*columns, "note")), output.marks]
         for name in (output.columns.text, facts, output.columns.subject or ""):
             needed += holders_of(output.schema, name)
         needed += [name for name in (ID, SELECTED, *self.columns) if name in output.names]
@@ -101,22 +101,22 @@ class RowReader:
         omitted, contradicted = (value_of(name) or () for name in ("omitted", "contradicted"))
         scores = entailment if entailment is not None and len(entailment) == len(triples.ids) else None
         sentences: list[str | None] = [triple.sentence for triple in triples.distinct]
-        asked = triples
+        checked = triples
         if templates is not None:
-            asked = join(rows, templates, self.run.output.optional).triples
-            sentences = [templates.fill(triple).text for triple in asked.distinct]
-        said_at = asked.spread(np.arange(len(asked.ids))).tolist()
-        found = []
-        for place, (number, said) in enumerate(zip(triples.ids[:MOST_FACTS].tolist(), said_at, strict=False)):
-            sentence = sentences[asked.ids[said]]
+            checked = join(rows, templates, self.run.output.optional).triples
+            sentences = [templates.fill(triple).text for triple in checked.distinct]
+        said_at = checked.spread(np.arange(len(checked.ids))).tolist()
+        facts = []
+        for place, (number, sentence_code) in enumerate(zip(triples.ids[:MOST_FACTS].tolist(), said_at, strict=False)):
+            sentence = sentences[checked.ids[sentence_code]]
             subject, predicate, value = (part[:MOST_CHARACTERS_OF_PART] for part in triples.distinct[number])
-            found.append(
+            facts.append(
                 FactShown(subject=subject, predicate=predicate, object=value,
                           sentence=None if sentence is None else sentence[:MOST_CHARACTERS_OF_PART],
                           entailment=None if scores is None else scores[place], omitted=place in omitted,
-                          contradicted=place in contradicted, repeats=said in said_at[:place])
+                          contradicted=place in contradicted, repeats=sentence_code in said_at[:place])
             )  # fmt: skip
-        return found
+        return facts
 
 
 def place(output: Output, row: int) -> tuple[str, int]:
@@ -152,25 +152,25 @@ def worst_rows(reader: RowReader, most: int) -> list[WorstRow]:
 def compare_rows(before: ScannedRun, reader: RowReader, change: Change, most: int) -> tuple[BaselineChanges, Worse]:
     """Rows of two matched runs that are in one alone, changed label, or got worse, with at most so many to read."""
     after = reader.run
-    kept, rewritten = queries.kept(after, ())[0], queries.rewritten(after, ())[0]
+    kept_counts, rewritten_counts = queries.kept(after, ())[0], queries.rewritten(after, ())[0]
     labelled, ok, fails = FINE_OF >= 0, queries.OK == FINE_OF, FINE_OF > queries.OK
-    found = []
+    flips = []
     for row, high, low, label, label_before in queries.flipped(after, MOST_FLIPS):
         file, number = place(after.output, row)
         key = struct.pack("<QQ", high, low).hex()
-        found.append(Flip(row_key=key, file=file, row=number, before=FINE[label_before], after=FINE[label]))
+        flips.append(Flip(row_key=key, file=file, row=number, before=FINE[label_before], after=FINE[label]))
     changes = BaselineChanges(
         added=change.added,
         removed=change.removed,
         kept=change.kept,
-        errors_appeared=int(kept[labelled][:, ~labelled].sum()),
-        errors_gone=int(kept[~labelled][:, labelled].sum()),
-        flips=Flips(count=change.flips, rows=found),
+        errors_appeared=int(kept_counts[labelled][:, ~labelled].sum()),
+        errors_gone=int(kept_counts[~labelled][:, labelled].sum()),
+        flips=Flips(count=change.flips, rows=flips),
     )
     worse = Worse(
-        flipped=int(kept[ok][:, fails].sum()),
-        rewritten=int(rewritten[ok][:, fails].sum()),
-        better=int((kept + rewritten)[fails][:, ok].sum()),
+        flipped=int(kept_counts[ok][:, fails].sum()),
+        rewritten=int(rewritten_counts[ok][:, fails].sum()),
+        better=int((kept_counts + rewritten_counts)[fails][:, ok].sum()),
         added_failing=int(queries.moved(after, ())[0][fails].sum()),
         rows=_read(before, reader, queries.failing_now(after, -(-most // 3), (), 0)),
     )
@@ -179,9 +179,9 @@ def compare_rows(before: ScannedRun, reader: RowReader, change: Change, most: in
 
 def rows_of_finding(before: ScannedRun, reader: RowReader, finding: Finding) -> list[WorseRow]:
     """Rows of its group that got worse: those that omit the fact that it names before others."""
-    known = reader.run.database.groups
-    grouping = next(one for one in known if set(one) == finding.group.keys())
-    code = known[grouping].groups().index(finding.group)
+    groups = reader.run.database.groups
+    grouping = next(columns for columns in groups if set(columns) == finding.group.keys())
+    code = groups[grouping].groups().index(finding.group)
     rows = _read(before, reader, queries.failing_now(reader.run, _READ_FOR_FINDING, grouping, code))
 
     def rank(row: WorseRow) -> tuple[bool, bool]:
@@ -191,8 +191,8 @@ def rows_of_finding(before: ScannedRun, reader: RowReader, finding: Finding) -> 
     return sorted(rows, key=rank)[:ROWS_OF_FINDING]
 
 
-def _read(before: ScannedRun, reader: RowReader, chosen: dict[Why, list[Pair]]) -> list[WorseRow]:
-    pairs = [(why, pair) for why, some in chosen.items() for pair in some]
+def _read(before: ScannedRun, reader: RowReader, pairs_by_reason: dict[Why, list[Pair]]) -> list[WorseRow]:
+    pairs = [(why, pair) for why, some in pairs_by_reason.items() for pair in some]
     now = reader.rows({pair.row: FINE[pair.label] for _, pair in pairs})
     name = before.output.columns.text
     earlier = [pair.before for _, pair in pairs if pair.before >= 0]

@@ -59,15 +59,15 @@ class RunRates:
     def _samples(self, grouping: Grouping, rows: queries.Chosen = "all") -> Samples:
         """Of all rows, or of some whose inputs are correlated as those of all rows are; of some, once runs are
         matched."""
-        of_all = {name: correlation(one[0]) for name, one in self._of_all(()).items()}
+        of_all = {name: correlation(groups[0]) for name, groups in self._of_all(()).items()}
         within = correlations(self._of_all(grouping), of_all)
         sums = self._of_all(grouping) if rows == "all" else queries.clusters(self.run, grouping, self.masks, rows)
         return [
             {
-                name: Sample(one[group].hits, one[group].rows, one[group].effect(known[name]))
-                for name, one in sums.items()
+                name: Sample(groups[group].hits, groups[group].rows, groups[group].effect(group_correlations[name]))
+                for name, groups in sums.items()
             }
-            for group, known in enumerate(within)
+            for group, group_correlations in enumerate(within)
         ]
 
 
@@ -80,27 +80,31 @@ def correlations(
     groups by rows. Where no group can tell (few inputs, or no row differs), that of the not_OK rate is taken, then what
     all rows say; where these cannot tell either, 0.
     """
-    own = {name: [correlation(one) for one in groups] for name, groups in sums.items()}
+    estimates = {name: [correlation(group) for group in groups] for name, groups in sums.items()}
     mean, least = {}, {}
     for name, groups in sums.items():
-        told = [(value, one.rows) for value, one in zip(own[name], groups, strict=True) if value is not None]
-        mean[name] = sum(value * rows for value, rows in told) / sum(rows for _, rows in told) if told else None
+        estimated = [
+            (value, group.rows) for value, group in zip(estimates[name], groups, strict=True) if value is not None
+        ]
+        mean[name] = (
+            sum(value * rows for value, rows in estimated) / sum(rows for _, rows in estimated) if estimated else None
+        )
         others = (mean[name], mean[_FIRST], of_all.get(name), of_all.get(_FIRST))
-        least[name] = next((one for one in others if one is not None), 0.0)
+        least[name] = next((estimate for estimate in others if estimate is not None), 0.0)
     number = len(sums[_FIRST])
-    return [{name: max(own[name][group] or 0.0, least[name]) for name in sums} for group in range(number)]
+    return [{name: max(estimates[name][group] or 0.0, least[name]) for name in sums} for group in range(number)]
 
 
 def group_figures(rates: RunRates, grouping: Grouping) -> list[GroupFigures]:
     """The figures of one grouping's groups, by code. ``change`` is left null, and no predicate is marked."""
     run, facts, counts = rates.run, FactTables(rates.run, grouping), queries.row_counts(rates.run, grouping)
     samples, confidences = rates.samples(grouping), queries.confidences(run, grouping)
-    found = []
+    figures = []
     for code, group in enumerate(run.database.groups[grouping].groups()):
         by_label = [int(counts.states[code][label == FINE_OF].sum()) for label in range(len(FINE))]
         predicates, left_out = facts.predicates(code)
         reused = int(counts.reused[code])
-        found.append(
+        figures.append(
             GroupFigures(
                 group=group,
                 grouping=list(grouping),
@@ -111,8 +115,8 @@ def group_figures(rates: RunRates, grouping: Grouping) -> list[GroupFigures]:
                 rough={"OK": by_label[0], "not_OK": sum(by_label[1:])},
                 errors=_named(counts.errors[code], run.errors),
                 notes=_named(counts.notes[code], run.notes),
-                rates={name: one.rate for name, one in samples[code].items()},
-                design_effects={name: one.effect for name, one in samples[code].items()},
+                rates={name: sample.rate for name, sample in samples[code].items()},
+                design_effects={name: sample.effect for name, sample in samples[code].items()},
                 left_out=rate(int(counts.states[code][LEFT_OUT].sum()), int(counts.states[code].sum()))
                 if run.contradictions_known
                 else None,
@@ -122,7 +126,7 @@ def group_figures(rates: RunRates, grouping: Grouping) -> list[GroupFigures]:
                 predicates_left_out=left_out,
             )
         )
-    return found
+    return figures
 
 
 class FactTables:
@@ -135,10 +139,10 @@ class FactTables:
         self.all, self.checked, self.omitted, self.contradicted = queries.facts(run, grouping)
         self.contradictions_known = run.contradictions_known
         counted = run.output.summary.counts.facts.by_predicate
-        known = {name: one.backoff / one.all if one.all else 0.0 for name, one in counted.items()}
-        self.shares = [known.get(name, known.get(OTHER_PREDICATES)) for name in self.names]
+        counted_shares = {name: counts.backoff / counts.all if counts.all else 0.0 for name, counts in counted.items()}
+        self.shares = [counted_shares.get(name, counted_shares.get(OTHER_PREDICATES)) for name in self.names]
         self.known = run.facts is not None and None not in self.shares
-        self.weights = np.array([one or 0.0 for one in self.shares])
+        self.weights = np.array([share or 0.0 for share in self.shares])
 
     def missed(self, group: int) -> Rate | None:
         """Facts of a group without a template."""
@@ -156,25 +160,25 @@ class FactTables:
     def predicates(self, group: int) -> tuple[list[Predicate], int]:
         """The predicates of a group by falling omission rate, and how many more there are."""
         checked, omitted, wrong = self.checked[group], self.omitted[group], self.contradicted[group]
-        there = np.flatnonzero(checked).tolist()
-        ranked = sorted(there, key=lambda p: (-omitted[p] / checked[p], -checked[p], self.names[p]))
-        found = [
+        occurring = np.flatnonzero(checked).tolist()
+        ranked = sorted(occurring, key=lambda p: (-omitted[p] / checked[p], -checked[p], self.names[p]))
+        predicates = [
             Predicate(predicate=self.names[p], omission=rate(omitted[p], checked[p]),
                       contradicted=rate(wrong[p], checked[p]) if self.contradictions_known else None,
                       backoff=self.shares[p], before=None, suspect=False)
             for p in ranked[: self.most]
         ]  # fmt: skip
-        return found, len(ranked) - len(found)
+        return predicates, len(ranked) - len(predicates)
 
 
 def _named(counts: Ints, names: Iterable[str]) -> dict[str, int]:
     """Counts by name, most frequent first; what does not occur is left out. Each of joined notes counts. *Shape:*
     (names,)."""
-    found: Counter[str] = Counter()
+    count_of: Counter[str] = Counter()
     for joined, count in zip(names, counts.tolist(), strict=True):
         for name in joined.split("+"):
-            found[name] += count
-    return {name: count for name, count in sorted(found.items(), key=lambda one: (-one[1], one[0])) if count}
+            count_of[name] += count
+    return {name: count for name, count in sorted(count_of.items(), key=lambda item: (-item[1], item[0])) if count}
 
 
 class Sides(NamedTuple):
@@ -198,8 +202,8 @@ def _parts_of(whole: Sides, samples: Sequence[Samples], name: str) -> list[Sides
     """All rows by group. Where groups share inputs, the design effect of all rows exceeds that of each group: the
     effects of the groups rise with it."""
     groups = [Sides(*(side[code][name] for side in samples)) for code in range(len(samples[0]))]
-    more = shared_inputs(whole.this.effect, [(one.this.n, one.this.effect) for one in groups])
-    return [Sides(*(replace(side, effect=side.effect * more) for side in one)) for one in groups]
+    more = shared_inputs(whole.this.effect, [(sides.this.n, sides.this.effect) for sides in groups])
+    return [Sides(*(replace(side, effect=side.effect * more) for side in sides)) for sides in groups]
 
 
 def add_new_rows(rates: RunRates, figures: Mapping[Grouping, Sequence[GroupFigures]], has_baseline: bool) -> None:
@@ -237,7 +241,7 @@ def _add_changes(
         strata: of all rows, the grouping within whose groups they are tested; by default they are one.
     """
     was, now = before.run, after.run
-    kept, rewritten = queries.kept(now, grouping), queries.rewritten(now, grouping)
+    kept_counts, rewritten_counts = queries.kept(now, grouping), queries.rewritten(now, grouping)
     removed, added = (queries.moved(run, grouping).sum(axis=1) for run in (was, now))
     states_before = queries.row_counts(was, grouping).states
     confidences, buckets = queries.confidences(was, grouping), queries.confidence_buckets(was, now, grouping)
@@ -247,24 +251,27 @@ def _add_changes(
     divided = _side_samples(before, after, strata) if strata is not None else None
     changed = (FINE_OF[:, None] != FINE_OF) & (FINE_OF[:, None] >= 0) & (FINE_OF >= 0)
     for code, group in enumerate(groups):
-        for one in group.predicates:
-            one.before = facts_before.omission(code, one.predicate)
+        for predicate in group.predicates:
+            predicate.before = facts_before.omission(code, predicate.predicate)
         rates, added_rates = {}, {}
         for name in RATES:
-            pairs, same = (as_pairs(one[code], before.masks[name], after.masks[name]) for one in (rewritten, kept))
+            pairs, same = (
+                as_pairs(counts[code], before.masks[name], after.masks[name])
+                for counts in (rewritten_counts, kept_counts)
+            )
             sums = pair_sums[name][code]
             pairs = replace(pairs, effect=sums.effect(correlation(sums, pairs.gained + pairs.lost) or 0.0))
-            own = Sides(*(one[code][name] for one in samples))
-            parts = [own] if divided is None else _parts_of(own, divided, name)
-            rates[name] = rate_change(own, parts, pairs, same)
-            added_rates[f"added_{name}"] = added_rate(own, parts, pairs)
+            sides = Sides(*(of_side[code][name] for of_side in samples))
+            parts = [sides] if divided is None else _parts_of(sides, divided, name)
+            rates[name] = rate_change(sides, parts, pairs, same)
+            added_rates[f"added_{name}"] = added_rate(sides, parts, pairs)
         group.change = Change(
             rows_before=int(states_before[code].sum()),
             added=int(added[code]),
             removed=int(removed[code]),
-            kept=int(kept[code].sum()),
-            rewritten=int(rewritten[code].sum()),
-            flips=int(kept[code][changed].sum()),
+            kept=int(kept_counts[code].sum()),
+            rewritten=int(rewritten_counts[code].sum()),
+            flips=int(kept_counts[code][changed].sum()),
             backoff_before=facts_before.missed(code),
             rates=rates,
             added_rates={name: added_rates[name] for name in ADDED_RATES},
@@ -278,34 +285,36 @@ def _correct(groups: Sequence[GroupFigures]) -> None:
     changes = [group.change.rates for group in groups if group.change is not None]
     for names in ([name for name in RATES if name != "contradicted_rate"], ["contradicted_rate"]):
         tests = [test for rates in changes for name in names if (test := rates[name].test) is not None]
-        for one, q in zip(tests, benjamini_hochberg([one.p for one in tests]).tolist(), strict=True):
-            one.q, one.significant = q, q < LEVEL
+        for test, q in zip(tests, benjamini_hochberg([test.p for test in tests]).tolist(), strict=True):
+            test.q, test.significant = q, q < LEVEL
 
 
 def as_pairs(counts: Ints, before: tuple[Bools, Bools], now: tuple[Bools, Bools]) -> PairedCounts:
     """Pairs by their states, *Shape:* (STATES, STATES), as a rate sees them: the states that count, and the hits."""
     (counted0, hit0), (counted1, hit1) = before, now
     both, lost, gained, neither = (
-        int(counts[np.ix_(one, other)].sum()) for one in (hit0, counted0 & ~hit0) for other in (hit1, counted1 & ~hit1)
+        int(counts[np.ix_(earlier, later)].sum())
+        for earlier in (hit0, counted0 & ~hit0)
+        for later in (hit1, counted1 & ~hit1)
     )
     return PairedCounts(both, gained, lost, neither)
 
 
-def rate_change(own: Sides, parts: Sequence[Sides], pairs: PairedCounts, kept: PairedCounts) -> RateChange:
+def rate_change(sides: Sides, parts: Sequence[Sides], pairs: PairedCounts, kept_pairs: PairedCounts) -> RateChange:
     """``parts``: the rows in the strata of the test. ``pairs``: rewritten ones. ``kept``: of rows in both runs."""
-    before, after = own.then, own.this
+    before, after = sides.then, sides.this
     change = RateChange(before=before.rate, after=after.rate, difference=None, low=None, high=None, test=None)
     strata = list(_tested_sides(parts))
-    changed = kept if kept.gained + kept.lost else PairedCounts()  # only where the scoring did
+    changed = kept_pairs if kept_pairs.gained + kept_pairs.lost else PairedCounts()  # only where the scoring did
     both = pairs.plus(changed)
     if tested := compare_strata(both, strata):
-        n1, n0 = (both.n + sum(one.n for one in side) for side in zip(*strata, strict=True))
+        n1, n0 = (both.n + sum(sample.n for sample in side) for side in zip(*strata, strict=True))
         change.test = Test(n_before=n0, n_after=n1, statistic=tested.z, p=tested.p, q=tested.p, significant=False)
     if change.before.value is not None and change.after.value is not None:
         change.difference = change.after.value - change.before.value
-        moved = kept.gained + kept.lost - (kept.gained - kept.lost) ** 2 / max(kept.n, 1)
+        moved = kept_pairs.gained + kept_pairs.lost - (kept_pairs.gained - kept_pairs.lost) ** 2 / max(kept_pairs.n, 1)
         variance = moved / (before.n * after.n)
-        change.low, change.high = _ends(change.difference, before.n, after.n, own, pairs, variance)
+        change.low, change.high = _ends(change.difference, before.n, after.n, sides, pairs, variance)
     return change
 
 
@@ -318,36 +327,39 @@ def _tested_sides(parts: Sequence[Sides]) -> Iterator[tuple[Sample, Sample]]:
             yield (this if 2 * fresh.n < gone.n else fresh), gone
 
 
-def added_rate(own: Sides, parts: Sequence[Sides], pairs: PairedCounts) -> AddedRate:
-    then, _, removed, added, *_ = own
+def added_rate(sides: Sides, parts: Sequence[Sides], pairs: PairedCounts) -> AddedRate:
+    then, _, removed, added, *_ = sides
     replaced = 2 * removed.n >= added.n
     before = removed if replaced else then
-    found = AddedRate(added=added.rate, before=before.rate, compared_with="removed" if replaced else "baseline",
+    result = AddedRate(added=added.rate, before=before.rate, compared_with="removed" if replaced else "baseline",
                       low=None, high=None, p=None)  # fmt: skip
     if added.n and before.n:
         if replaced:
-            strata = [(one.fresh, one.then if 2 * one.gone.n < one.fresh.n else one.gone) for one in parts]
+            strata = [
+                (stratum.fresh, stratum.then if 2 * stratum.gone.n < stratum.fresh.n else stratum.gone)
+                for stratum in parts
+            ]
             tested = compare_strata(pairs, strata)
             difference = added.count / added.n - removed.count / removed.n
-            found.low, found.high = _ends(difference, removed.n, added.n, own, pairs)
+            result.low, result.high = _ends(difference, removed.n, added.n, sides, pairs)
         else:
-            tested = compare_strata(PairedCounts(), [(one.came, one.then) for one in parts])
-            found.low, found.high = interval_of_difference(found.added, found.before)
-        found.p = tested.p_rise if tested is not None else None
-    return found
+            tested = compare_strata(PairedCounts(), [(stratum.came, stratum.then) for stratum in parts])
+            result.low, result.high = interval_of_difference(result.added, result.before)
+        result.p = tested.p_rise if tested is not None else None
+    return result
 
 
 def _ends(
-    difference: float, n0: int, n1: int, own: Sides, pairs: PairedCounts, variance: float = 0.0
+    difference: float, n0: int, n1: int, sides: Sides, pairs: PairedCounts, variance: float = 0.0
 ) -> tuple[float, float]:
     """The interval of a difference between rates of ``n0`` and ``n1`` rows, of which some changed."""
-    gone, fresh = own.gone, own.fresh
+    gone, fresh = sides.gone, sides.fresh
     samples = [(fresh.n / n1, fresh.rate), (-gone.n / n0, gone.rate)]
     return combined(difference, samples, pairs, (pairs.n / n1, pairs.n / n0), variance)
 
 
 def compare_groups(
-    rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures], named: tuple[str, str] | None
+    rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures], requested: tuple[str, str] | None
 ) -> GroupComparison | None:
     """Two groups over the inputs that both have a text for: those that are named, or the two largest; ``None`` where
     there are no two, they share no input, or a third has as many rows as the second.
@@ -355,29 +367,29 @@ def compare_groups(
     Raises:
         UsageError: no group has a value that is named, or the grouping is not by one column.
     """
-    if named is None:
+    if requested is None:
         largest = sorted(range(len(groups)), key=lambda code: -groups[code].rows)
         if len(largest) > 2 and groups[largest[1]].rows == groups[largest[2]].rows:
             return None
-        chosen = sorted(largest[:2], key=lambda code: [value or "" for value in groups[code].group.values()])
+        codes = sorted(largest[:2], key=lambda code: [value or "" for value in groups[code].group.values()])
     elif len(grouping) != 1:
         raise UsageError("--compare names two values of one column; name the column with --by")
     else:
         values = [spelled(group.group[grouping[0]]) for group in groups]
         places = {by_value(value): place for place, value in enumerate(values)}
-        if missing := [value for value in named if by_value(value) not in places]:
-            there = ", ".join(sorted(values)[:20])
-            raise UsageError(f"--compare: no row has {grouping[0]}={missing[0]}; there is {there}")
-        chosen = [places[by_value(value)] for value in named]
-    if len(chosen) < 2:
+        if missing := [value for value in requested if by_value(value) not in places]:
+            existing = ", ".join(sorted(values)[:20])
+            raise UsageError(f"--compare: no row has {grouping[0]}={missing[0]}; there is {existing}")
+        codes = [places[by_value(value)] for value in requested]
+    if len(codes) < 2:
         return None
-    first, second = chosen
+    first, second = codes
     counts = queries.paired(rates.run, grouping, second, first)  # pairs have the later half first
     pairs = {name: as_pairs(counts, rates.masks[name], rates.masks[name]) for name in RATES}
-    found = {name: paired_rate(one) for name, one in pairs.items() if one.n}
+    rates_of_both = {name: paired_rate(counts) for name, counts in pairs.items() if counts.n}
     total = int(counts.sum())
     sides = groups[first].group, groups[second].group
-    return GroupComparison(first=sides[0], second=sides[1], pairs=total, rates=found) if total else None
+    return GroupComparison(first=sides[0], second=sides[1], pairs=total, rates=rates_of_both) if total else None
 
 
 def stability_index(before: Ints, after: Ints) -> float | None:
@@ -386,5 +398,5 @@ def stability_index(before: Ints, after: Ints) -> float | None:
     if not before.sum() or not after.sum():
         return None
     used = (before > 0) | (after > 0)
-    b, a = ((one[used] + 0.5) / (one[used] + 0.5).sum() for one in (before, after))
+    b, a = ((counts[used] + 0.5) / (counts[used] + 0.5).sum() for counts in (before, after))
     return float(((a - b) * np.log(a / b)).sum())

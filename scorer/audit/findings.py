@@ -69,21 +69,23 @@ def all_findings(
 ) -> list[Finding]:
     """All findings of an audit, the most severe first. ``others``: those of templates and of the bundle."""
     loud = [gate for gate in gates if gate.status in ("fail", "warn")]
-    changed = [one for group in groups for one in (*_changed(group, loud), *_rows_moved(group, loud))]
+    changed = [finding for group in groups for finding in (*_changed(group, loud), *_rows_moved(group, loud))]
     changed += _trends(loud)
-    told = {message for one in changed for message in one.gates}
-    found = [*others, *changed]
+    explained = {message for finding in changed for message in finding.gates}
+    findings = [*others, *changed]
     for gate in loud:
-        if gate.message not in told:
+        if gate.message not in explained:
             severity: Severity = "fail" if gate.status == "fail" else "warn"
-            found.append(Finding(kind="gate", severity=severity, message=gate.message, group=gate.group))
+            findings.append(Finding(kind="gate", severity=severity, message=gate.message, group=gate.group))
     if baseline is not None and changes is not None:
-        found += _of_baseline(baseline, changes)
+        findings += _of_baseline(baseline, changes)
     for group in groups:
-        found += _of_group(group)
+        findings += _of_group(group)
     if groups:
-        found += [*_of_all_rows(groups[0]), *_other_language(groups), *_mix(groups[0])]
-    return sorted(found, key=lambda one: (_GRAVITY.index(one.severity), _ORDER.index(one.kind), not one.group))
+        findings += [*_of_all_rows(groups[0]), *_other_language(groups), *_mix(groups[0])]
+    return sorted(
+        findings, key=lambda finding: (_GRAVITY.index(finding.severity), _ORDER.index(finding.kind), not finding.group)
+    )
 
 
 def name_of(group: Group) -> str:
@@ -93,25 +95,25 @@ def name_of(group: Group) -> str:
 
 def _changed(group: GroupFigures, gates: Sequence[Gate]) -> list[Finding]:
     """That a group got worse or better: at most one finding."""
-    own = [gate for gate in gates if gate.group == group.group and gate.reason is None]
-    mine = [gate for gate in own if gate.metric in (*RATES, *ADDED_RATES) and gate.against != "history"]
+    of_group = [gate for gate in gates if gate.group == group.group and gate.reason is None]
+    rate_gates = [gate for gate in of_group if gate.metric in (*RATES, *ADDED_RATES) and gate.against != "history"]
     rates = group.change.rates if group.change is not None else {}
-    moved = [(name, one, _difference(group, name)) for name, one in rates.items() if one.significant]
-    moved = [one for one in moved if abs(one[2]) >= LEAST_DIFFERENCE]
-    rises = [one for one in moved if one[2] > 0]
-    evidence = [_moved(name, one) for name, one, _ in rises or moved]
-    if mine or rises:
-        of_kind = {gate.metric for gate in mine} | {name for name, _, _ in rises} == {"contradicted_rate"}
-        message, predicate = _what_changed(group, mine, all_rows_rose=bool(rises))
+    moved = [(name, rate, _difference(group, name)) for name, rate in rates.items() if rate.significant]
+    moved = [(name, rate, rise) for name, rate, rise in moved if abs(rise) >= LEAST_DIFFERENCE]
+    rises = [(name, rate, rise) for name, rate, rise in moved if rise > 0]
+    evidence = [_moved(name, rate) for name, rate, _ in rises or moved]
+    if rate_gates or rises:
+        of_kind = {gate.metric for gate in rate_gates} | {name for name, _, _ in rises} == {"contradicted_rate"}
+        message, predicate = _what_changed(group, rate_gates, all_rows_rose=bool(rises))
         if of_kind and "contradicted_rate" in rates:
             message, predicate = (
                 f"{name_of(group.group)}: {_counts('contradicted_rate', rates['contradicted_rate'])}",
                 None,
             )
-        fails = any(gate.status == "fail" for gate in mine)
+        fails = any(gate.status == "fail" for gate in rate_gates)
         return [
             Finding(kind="changed", severity="fail" if fails else "warn", group=group.group, message=message,
-                    predicate=predicate, gates=[gate.message for gate in mine], evidence=evidence)
+                    predicate=predicate, gates=[gate.message for gate in rate_gates], evidence=evidence)
         ]  # fmt: skip
     if moved:
         message = f"{name_of(group.group)}: {_counts(*moved[0][:2])}"
@@ -136,15 +138,15 @@ def _what_changed(group: GroupFigures, gates: Sequence[Gate], *, all_rows_rose: 
     if change is None or not change.rows_before:
         return f"{name}: {_of(group.rates['not_ok_rate'])} rows are not OK", None
     if gates and not all_rows_rose and all(gate.metric in ADDED_RATES for gate in gates):
-        one, word = change.added_rates[gates[0].metric], WORDS[gates[0].metric.removeprefix("added_")]
-        rows = "" if one.compared_with == "removed" else " rows"
-        return f"{name}: {word} in {_of(one.added)} new texts, before in {_of(one.before)}{rows}", None
-    increase = {key: _extra(one.before, one.after) for key, one in change.rates.items()}
+        added, word = change.added_rates[gates[0].metric], WORDS[gates[0].metric.removeprefix("added_")]
+        rows = "" if added.compared_with == "removed" else " rows"
+        return f"{name}: {word} in {_of(added.added)} new texts, before in {_of(added.before)}{rows}", None
+    increase = {key: _extra(rate.before, rate.after) for key, rate in change.rates.items()}
     half = increase["not_ok_rate"] / 2
-    worst = max(group.predicates, key=lambda one: _extra(one.before, one.omission), default=None)
+    worst = max(group.predicates, key=lambda predicate: _extra(predicate.before, predicate.omission), default=None)
     if worst is not None and worst.before is not None and _extra(worst.before, worst.omission) >= max(2, half):
-        what = repr(worst.sentence) if worst.sentence is not None else worst.predicate
-        text = f"{what} omitted in {_of(worst.omission)}, before in {_of(worst.before)}"
+        fact = repr(worst.sentence) if worst.sentence is not None else worst.predicate
+        text = f"{fact} omitted in {_of(worst.omission)}, before in {_of(worst.before)}"
         return f"{name}: {text}", worst.predicate
     kinds = ("hallucination_rate", "omission_rate", "error_rate", "empty_rate")
     kind = max(kinds, key=increase.__getitem__)
@@ -206,36 +208,36 @@ def _of_group(group: GroupFigures) -> Iterator[Finding]:
 
 def _rows_moved(group: GroupFigures, gates: Sequence[Gate]) -> Iterator[Finding]:
     """That a group has far more or fewer rows, or none any more."""
-    change, mine = group.change, [gate for gate in gates if gate.metric == "rows" and gate.group == group.group]
+    change, row_gates = group.change, [gate for gate in gates if gate.metric == "rows" and gate.group == group.group]
     if change is None or not change.rows_before:
         return
     gone, share = group.group and not group.rows, abs(group.rows - change.rows_before) / change.rows_before
-    if mine or gone or (share >= MUCH and max(group.rows, change.rows_before) >= LEAST_ROWS):
+    if row_gates or gone or (share >= MUCH and max(group.rows, change.rows_before) >= LEAST_ROWS):
         text = f"{name_of(group.group)}: {group.rows:,} rows, before {change.rows_before:,}"
         if gone:
             text = f"{name_of(group.group)} has no rows in this run, {change.rows_before:,} in the baseline"
-        severity: Severity = "fail" if any(gate.status == "fail" for gate in mine) else "warn"
-        said = [gate.message for gate in mine]
-        yield Finding(kind="rows", severity=severity, message=text, group=group.group, gates=said)
+        severity: Severity = "fail" if any(gate.status == "fail" for gate in row_gates) else "warn"
+        messages = [gate.message for gate in row_gates]
+        yield Finding(kind="rows", severity=severity, message=text, group=group.group, gates=messages)
 
 
 def _trends(gates: Sequence[Gate]) -> list[Finding]:
     """That a rate of the history rose, of each group once."""
-    found: dict[tuple[str, ...], Finding] = {}
+    trends: dict[tuple[str, ...], Finding] = {}
     for gate in gates:
         if gate.against != "history" or gate.reason is not None:
             continue
         severity: Severity = "fail" if gate.status == "fail" else "warn"
         since = f", visible since {gate.since[:10]}" if gate.since is not None else ""
-        now, before = (format_figure(gate.metric, one) for one in (gate.now, gate.before))
+        now, before = (format_figure(gate.metric, value) for value in (gate.now, gate.before))
         text = (
             f"{name_of(gate.group)}: {WORDS[gate.metric]} in {now} of the new rows of weeks, before in {before}{since}"
         )
-        one = found.setdefault(tuple(map(str, gate.group.items())), Finding(
+        trend = trends.setdefault(tuple(map(str, gate.group.items())), Finding(
             kind="trend", severity=severity, message=text, group=gate.group, evidence=[gate.message],
         ))  # fmt: skip
-        one.gates.append(gate.message)
-    return list(found.values())
+        trend.gates.append(gate.message)
+    return list(trends.values())
 
 
 def _mix(whole: GroupFigures) -> Iterator[Finding]:
@@ -253,7 +255,11 @@ def _mix(whole: GroupFigures) -> Iterator[Finding]:
                 f"{WORDS[name]} {by_itself} at the earlier mix, {format_figure(name, crude, signed=True)} as it is"
             )
     if moved:
-        sizes = [f"{name_of(one.group)} {one.before:,} → {one.now:,}" for one in mix.groups if one.before != one.now]
+        sizes = [
+            f"{name_of(group.group)} {group.before:,} → {group.now:,}"
+            for group in mix.groups
+            if group.before != group.now
+        ]
         more = f" and {len(sizes) - _MOST_NAMED} more" if len(sizes) > _MOST_NAMED else ""
         text = f"The mix of {', '.join(mix.grouping)} changed: {', '.join(sizes[:_MOST_NAMED])}{more}"
         rate = format_figure("not_ok_rate", mix.figures["not_ok_rate"].difference, signed=True)
@@ -346,23 +352,26 @@ def headline(
     whole = groups[0]
     if not whole.rows:
         return _no_rows(groups)
-    said = [reason_for_nothing(checked)] if checked.nothing_checked and (checked.gates or checked.required) else []
+    sentences = [reason_for_nothing(checked)] if checked.nothing_checked and (checked.gates or checked.required) else []
     sizes = _sizes_changed(groups, findings)
     share = whole.rates["not_ok_rate"]
     if share.value is None:
-        return " ".join([*said, *sizes, f"{whole.rows:,} rows, none of which counts for the not_OK rate."])
+        return " ".join([*sentences, *sizes, f"{whole.rows:,} rows, none of which counts for the not_OK rate."])
     level = f"{percent(share.value)} of {share.n:,} rows are not OK"
-    changed = [one for one in findings if one.kind == "changed"]
-    if any(one.kind == "mix" for one in findings):  # which says what happened to all rows
-        changed = [one for one in changed if one.group or one.severity == "fail"]
-    trend = next((one for one in sorted(findings, key=lambda one: not one.group) if one.kind == "trend"), None)
+    changed = [finding for finding in findings if finding.kind == "changed"]
+    if any(finding.kind == "mix" for finding in findings):  # which says what happened to all rows
+        changed = [finding for finding in changed if finding.group or finding.severity == "fail"]
+    trend = next(
+        (finding for finding in sorted(findings, key=lambda finding: not finding.group) if finding.kind == "trend"),
+        None,
+    )
     if not changed and trend is not None:
         quality = f"{trend.message}; {level}."
     elif changed:
-        others = sum(bool(one.group) for one in changed[1:])
+        others = sum(bool(finding.group) for finding in changed[1:])
         more = f"; {others} more {'group' if others == 1 else 'groups'} got worse" if others else ""
         quality = f"{changed[0].message}{more}."
-    elif better := next((one for one in findings if one.kind == "improved"), None):
+    elif better := next((finding for finding in findings if finding.kind == "improved"), None):
         quality = f"{better.message}; {level}."
     elif best is not None:
         quality = best
@@ -373,23 +382,23 @@ def headline(
         rate = percent(highest.rates["not_ok_rate"].value or 0.0) if highest is not None else ""
         quality = f"{level}{f', most of {name_of(highest.group)}: {rate}' if highest is not None else ''}."
     fails = bool(changed) and changed[0].severity == "fail"
-    sizes_fail = any(one.severity == "fail" for one in findings if one.kind in _OF_SIZES)
+    sizes_fail = any(finding.severity == "fail" for finding in findings if finding.kind in _OF_SIZES)
     quality += f" {trend.message}." if changed and trend is not None else ""
-    return " ".join([*said, *([quality, *sizes] if fails and not sizes_fail else [*sizes, quality])])
+    return " ".join([*sentences, *([quality, *sizes] if fails and not sizes_fail else [*sizes, quality])])
 
 
 def _no_rows(groups: Sequence[GroupFigures]) -> str:
     """That an output is empty, and which groups had how many rows in the baseline."""
-    of_first = [one for one in groups[1:] if one.grouping == groups[1].grouping] or list(groups)
-    sizes = [(name_of(one.group), one.change.rows_before) for one in of_first if one.change is not None]
-    sizes = sorted((one for one in sizes if one[1]), key=lambda one: (-one[1], one[0]))
+    of_first = [group for group in groups[1:] if group.grouping == groups[1].grouping] or list(groups)
+    sizes = [(name_of(group.group), group.change.rows_before) for group in of_first if group.change is not None]
+    sizes = sorted((size for size in sizes if size[1]), key=lambda size: (-size[1], size[0]))
     if not sizes:
         return "No rows."
-    named = [name for name, _ in sizes[:_MOST_NAMED]]
-    named += [f"{len(sizes) - _MOST_NAMED} more"] if len(sizes) > _MOST_NAMED else []
+    names = [name for name, _ in sizes[:_MOST_NAMED]]
+    names += [f"{len(sizes) - _MOST_NAMED} more"] if len(sizes) > _MOST_NAMED else []
     if len({rows for _, rows in sizes}) == 1:
-        all_but_last = ", ".join(named[:-1])
-        listed = f"{all_but_last} and {named[-1]}" if all_but_last else named[-1]
+        all_but_last = ", ".join(names[:-1])
+        listed = f"{all_but_last} and {names[-1]}" if all_but_last else names[-1]
         return f"No rows: {listed} had {sizes[0][1]:,}{' each' if len(sizes) > 1 else ''}."
     return f"No rows: {', '.join(f'{name} had {rows:,}' for name, rows in sizes[:_MOST_NAMED])}."
 
@@ -397,17 +406,24 @@ def _no_rows(groups: Sequence[GroupFigures]) -> str:
 def _sizes_changed(groups: Sequence[GroupFigures], findings: Sequence[Finding]) -> list[str]:
     """Sentences on how many rows there are: their number, the groups that lost most, rows that are there twice, and a
     mix that moved a rate."""
-    mix = next((one.message for one in findings if one.kind == "mix"), None)
-    again = [one.message for one in findings if one.kind == "repeated" and one.severity != "info"]
-    moved = [one for one in findings if one.kind == "rows" and one.severity != "info"]
-    total = next((one.message.removeprefix("all rows: ") for one in moved if not one.group), None)
+    mix = next((finding.message for finding in findings if finding.kind == "mix"), None)
+    again = [finding.message for finding in findings if finding.kind == "repeated" and finding.severity != "info"]
+    moved = [finding for finding in findings if finding.kind == "rows" and finding.severity != "info"]
+    total = next((finding.message.removeprefix("all rows: ") for finding in moved if not finding.group), None)
     parts = [*([total] if total is not None else []), *again]
     if not again and (total is not None or mix is None):
-        lost = [(rows, one.group) for one in groups if (rows := _rows_lost(one, groups[0])) is not None]
-        by_loss = [group for _, group in sorted(lost, key=lambda one: -one[0])]
-        named = [one for one in moved if one.group in by_loss and one.group]
-        parts += [one.message for one in sorted(named, key=lambda one: by_loss.index(one.group))[:_MOST_NAMED]]
-    return [f"{'; '.join(one)}." for one in (parts, [mix] if mix is not None and not again else []) if one]
+        lost = [(rows, group.group) for group in groups if (rows := _rows_lost(group, groups[0])) is not None]
+        by_loss = [group for _, group in sorted(lost, key=lambda loss: -loss[0])]
+        lost_most = [finding for finding in moved if finding.group in by_loss and finding.group]
+        parts += [
+            finding.message
+            for finding in sorted(lost_most, key=lambda finding: by_loss.index(finding.group))[:_MOST_NAMED]
+        ]
+    return [
+        f"{'; '.join(sentence_parts)}."
+        for sentence_parts in (parts, [mix] if mix is not None and not again else [])
+        if sentence_parts
+    ]
 
 
 def _rows_lost(group: GroupFigures, whole: GroupFigures) -> int | None:
@@ -415,8 +431,8 @@ def _rows_lost(group: GroupFigures, whole: GroupFigures) -> int | None:
     change, change_of_all = group.change, whole.change
     if change is None or change_of_all is None:
         return None
-    own, all_rows = group.rows / max(1, change.rows_before), whole.rows / max(1, change_of_all.rows_before)
-    return change.rows_before - group.rows if abs(own - all_rows) >= LEAST_DIFFERENCE else None
+    of_group, all_rows = group.rows / max(1, change.rows_before), whole.rows / max(1, change_of_all.rows_before)
+    return change.rows_before - group.rows if abs(of_group - all_rows) >= LEAST_DIFFERENCE else None
 
 
 def looks_wrong(failed: int, facts: int, other_failed: int, other_facts: int) -> bool:
@@ -440,7 +456,7 @@ def template_findings(
     """
     by_group = queries.facts(run, grouping)
     facts, lost = int(by_group.checked.sum()), int(by_group.omitted.sum())
-    found, told = [], set[str]()
+    suspects, reported_sentences = [], set[str]()
     for entry in whole.predicates:
         code, k, n = run.predicates[entry.predicate], entry.omission.count, entry.omission.n
         if not looks_wrong(k, n, lost - k, facts - n):
@@ -448,24 +464,24 @@ def template_findings(
         everywhere, lines = _everywhere(by_group, code) if grouping else (True, [])
         if everywhere:
             entry.suspect = True
-            if entry.sentence is not None and entry.sentence in told:  # it says another predicate that is here already
+            if entry.sentence is not None and entry.sentence in reported_sentences:  # of another predicate
                 continue
-            told.add(entry.sentence or "")
+            reported_sentences.add(entry.sentence or "")
             template = templates.lookup(Triple("", entry.predicate, "")) if templates is not None else None
             if template is not None and template.object is None and entry.sentence is None:  # one for all objects
                 lines.append(f"template: {written(template.pattern)}")
             lines = [_line("omitted", k, n), _line("omitted of all other facts", lost - k, facts - n), *lines]
-            what = (
+            template_or_sentence = (
                 f"the template of {entry.predicate!r}" if entry.sentence is None else f"the sentence {entry.sentence!r}"
             )
-            text = f"{what} looks wrong"
+            text = f"{template_or_sentence} looks wrong"
             if entry.sentence is None and entry.backoff == 1:
                 text = f"{entry.predicate!r} has no template, and its facts are omitted far more often than others"
-            found.append(Finding(kind="template", severity="warn", message=text, evidence=lines))
-    return found
+            suspects.append(Finding(kind="template", severity="warn", message=text, evidence=lines))
+    return suspects
 
 
-def _everywhere(counts: queries.FactCounts, code: int) -> tuple[bool, list[str]]:
+def _everywhere(counts: queries.GroupFactCounts, code: int) -> tuple[bool, list[str]]:
     """Whether a predicate fails across groups, and in how many of them as a line."""
     large = counts.checked[:, code] >= _FACTS_OF_GROUP
     checked, omitted = counts.checked[large], counts.omitted[large]
@@ -475,5 +491,5 @@ def _everywhere(counts: queries.FactCounts, code: int) -> tuple[bool, list[str]]
     return failing >= _GROUPS * len(n), [f"far above the rest in {failing} of {len(n)} groups"] if len(n) else []
 
 
-def _line(what: str, count: int, n: int) -> str:
-    return f"{what}: {count:,} of {n:,} ({percent(count / n)})"
+def _line(title: str, count: int, n: int) -> str:
+    return f"{title}: {count:,} of {n:,} ({percent(count / n)})"

@@ -105,15 +105,15 @@ def load_gates(paths: Sequence[Path], columns: Sequence[str] | None = None, has_
     """
     rules = []
     for path in paths:
-        for number, given in enumerate(_read(path), 1):
+        for number, unchecked in enumerate(_read(path), 1):
             where = f"{path.name}, gate {number}"
-            rule = _checked(given, where)
-            missing = [one for one in rule.grouping if columns is not None and one not in columns]
+            rule = _checked(unchecked, where)
+            missing = [column for column in rule.grouping if columns is not None and column not in columns]
             if missing:
                 raise UsageError(f"{where}: no column {missing[0]!r}; the columns are {', '.join(columns or ())}")
             if rule.needs_baseline and not has_baseline:
-                what = 'against = "baseline"' if rule.against == "baseline" else f"metric {rule.metric}"
-                raise UsageError(f"{where}: {what} compares with an earlier run; pass it with --baseline")
+                comparison = 'against = "baseline"' if rule.against == "baseline" else f"metric {rule.metric}"
+                raise UsageError(f"{where}: {comparison} compares with an earlier run; pass it with --baseline")
             rules.append(rule)
     return rules
 
@@ -152,8 +152,8 @@ def _checked(rule: Rule, where: str) -> Rule:
         (fail_p is not None and not 0 < fail_p < 1, f"fail_p = {fail_p} is not a probability, such as 0.001"),
         (rule.warn is None and rule.fail is None and fail_p is None, "neither warn nor fail is given; write one"),
         (rule.group and rule.by, "both group and by; write one of them"),
-        (any(isinstance(one, dict | list) or (isinstance(one, int) and one.bit_length() > 64)
-             for one in rule.group.values()), 'group is a table of columns and values: { system = "tgen" }'),
+        (any(isinstance(value, dict | list) or (isinstance(value, int) and value.bit_length() > 64)
+             for value in rule.group.values()), 'group is a table of columns and values: { system = "tgen" }'),
     )  # fmt: skip
     for refused, why in refusals:
         if refused:
@@ -190,16 +190,16 @@ def evaluate(
     nightly: NightlyCounts | None = None,
 ) -> list[Gate]:
     """Apply every rule to its groups. ``figures``: the groups of a grouping. ``nightly``: of the history."""
-    found = []
+    results = []
     for rule in rules:
         groups = figures(rule.grouping)
         if rule.by:
             by_value = sorted(groups, key=lambda g: [(v is None, v or "") for v in g.group.values()])
-            chosen = by_value or figures(())  # nothing checked must not count as a pass
+            judged_groups = by_value or figures(())  # nothing checked must not count as a pass
         else:
-            chosen = [group for group in groups if _values(group.group) == _values(rule.group)]
-        found += [judge(rule, group, sides, nightly) for group in chosen] or [_absent(rule, groups)]
-    return found
+            judged_groups = [group for group in groups if _values(group.group) == _values(rule.group)]
+        results += [judge(rule, group, sides, nightly) for group in judged_groups] or [_absent(rule, groups)]
+    return results
 
 
 def _values(group: Mapping[str, str | None]) -> Group:
@@ -208,9 +208,9 @@ def _values(group: Mapping[str, str | None]) -> Group:
 
 def _absent(rule: Rule, groups: Sequence[GroupFigures]) -> Gate:
     """The result of a gate on a group that neither run has."""
-    there = sorted(describe(group.group) for group in groups)
-    more = f" and {len(there) - _MOST_LISTED} more" if len(there) > _MOST_LISTED else ""
-    listed = f"there is {'; '.join(there[:_MOST_LISTED])}{more}" if there else "there are no rows at all"
+    existing = sorted(describe(group.group) for group in groups)
+    more = f" and {len(existing) - _MOST_LISTED} more" if len(existing) > _MOST_LISTED else ""
+    listed = f"there is {'; '.join(existing[:_MOST_LISTED])}{more}" if existing else "there are no rows at all"
     group = dict(rule.group)
     return _gate(rule, group, 0, rule.missing, _Figure(), f"no row has {describe(group)}; {listed}")
 
@@ -221,9 +221,9 @@ def checked(gates: Sequence[Gate], required: bool) -> Checked:
     return Checked(gates=len(gates), silent=silent, nothing_checked=silent == len(gates), required=required)
 
 
-def reason_for_nothing(found: Checked) -> str:
+def reason_for_nothing(checked: Checked) -> str:
     """Why nothing was checked, as a sentence."""
-    return f"{'Every gate was silent' if found.gates else 'No gate was given'}, so nothing could fail."
+    return f"{'Every gate was silent' if checked.gates else 'No gate was given'}, so nothing could fail."
 
 
 class _Figure(NamedTuple):
@@ -248,41 +248,42 @@ GateStatus = Literal["pass", "warn", "fail", "silent"]
 def judge(rule: Rule, group: GroupFigures, sides: Sides, nightly: NightlyCounts | None = None) -> Gate:
     """A rule applied to a group. See :func:`evaluate`."""
     if rule.against == "history":
-        found = _of_history(rule, group, nightly) if nightly is not None else _Figure()
+        figure = _of_history(rule, group, nightly) if nightly is not None else _Figure()
     else:
-        found = _figure(rule, group)
-    value = _value(rule, found)
+        figure = _figure(rule, group)
+    value = _value(rule, figure)
     rows = group.change.added if rule.metric in ADDED_RATES and group.change is not None else group.rows
-    rows = found.rows if rule.against == "history" else rows
-    if unjudged := _unjudged(rule, group, rows, value, sides, found):
+    rows = figure.rows if rule.against == "history" else rows
+    if unjudged := _unjudged(rule, group, rows, value, sides, figure):
         status, reason = unjudged
-        return _gate(rule, group.group, rows, status, found if status == "silent" else _Figure(), reason)
+        return _gate(rule, group.group, rows, status, figure if status == "silent" else _Figure(), reason)
     fails = [] if rule.fail is None else [rule.is_beyond(value, rule.fail)]
-    fails += [] if rule.fail_p is None else [found.p is not None and found.p < rule.fail_p]
+    fails += [] if rule.fail_p is None else [figure.p is not None and figure.p < rule.fail_p]
     status = "fail" if fails and all(fails) else "warn" if rule.is_beyond(value, rule.warn) else "pass"
-    return _gate(rule, group.group, rows, status, found)
+    return _gate(rule, group.group, rows, status, figure)
 
 
-def _value(rule: Rule, found: _Figure) -> float | None:
+def _value(rule: Rule, figure: _Figure) -> float | None:
     """The value that the thresholds apply to."""
-    if found.difference is not None:
-        return found.difference
+    if figure.difference is not None:
+        return figure.difference
     if not rule.is_difference:
-        return found.now
-    return None if found.now is None or found.before is None else found.now - found.before
+        return figure.now
+    return None if figure.now is None or figure.before is None else figure.now - figure.before
 
 
-def _gate(rule: Rule, group: Group, rows: int, status: GateStatus, found: _Figure, reason: str | None = None) -> Gate:
+def _gate(rule: Rule, group: Group, rows: int, status: GateStatus, figure: _Figure, reason: str | None = None) -> Gate:
     return Gate(
-        metric=rule.metric, group=group, status=status, value=_value(rule, found), now=found.now, before=found.before,
-        low=found.low, high=found.high, warn=rule.warn, fail=rule.fail, fail_p=rule.fail_p, p=found.p,
-        alert_direction=rule.alert_direction, against=rule.against, rows=rows, min_rows=rule.min_rows,
-        missing=rule.missing, reason=reason, message=_message(rule, group, status, found, reason), since=found.since,
+        metric=rule.metric, group=group, status=status, value=_value(rule, figure), now=figure.now,
+        before=figure.before, low=figure.low, high=figure.high, warn=rule.warn, fail=rule.fail, fail_p=rule.fail_p,
+        p=figure.p, alert_direction=rule.alert_direction, against=rule.against, rows=rows,
+        min_rows=rule.min_rows, missing=rule.missing, reason=reason,
+        message=_message(rule, group, status, figure, reason), since=figure.since,
     )  # fmt: skip
 
 
 def _unjudged(
-    rule: Rule, group: GroupFigures, rows: int, value: float | None, sides: Sides, found: _Figure
+    rule: Rule, group: GroupFigures, rows: int, value: float | None, sides: Sides, figure: _Figure
 ) -> tuple[GateStatus, str] | None:
     """Why there is nothing to judge, and what that makes of the gate."""
     if rule.metric == "rows":
@@ -290,8 +291,8 @@ def _unjudged(
     metric, change, silent = rule.metric, group.change if rule.needs_baseline else None, "needs {}, and there are none"
     if not group.rows:  # before min_rows: a group that is gone must not be silenced for being small
         return rule.missing, _why_no_rows(group)
-    if rule.against == "history" and (found.now is None or found.before is None):
-        return "silent", _why_no_drift(rule, found)
+    if rule.against == "history" and (figure.now is None or figure.before is None):
+        return "silent", _why_no_drift(rule, figure)
     if rows < rule.min_rows:
         return "silent", f"needs {rule.min_rows:,} rows (min_rows), there are {rows:,}"
     if metric in _OF_LABELS and not group.scored + group.reused:
@@ -339,33 +340,33 @@ def _why_no_rows(group: GroupFigures) -> str:
 
 
 def _figure(rule: Rule, group: GroupFigures) -> _Figure:
-    found = _crude_figure(rule, group)
+    figure = _crude_figure(rule, group)
     mix = group.change.mix if group.change is not None and not rule.grouping else None
     at_mix = mix.figures.get(rule.metric) if mix is not None and rule.is_difference else None
-    if mix is None or at_mix is None or found.now is None:
-        return found
+    if mix is None or at_mix is None or figure.now is None:
+        return figure
     columns = ", ".join(mix.grouping)
     where = f" within each {columns}" if rule.metric in ADDED_RATES else f" at its mix of {columns}"
-    return found._replace(
+    return figure._replace(
         before=at_mix.before, low=at_mix.low, high=at_mix.high, difference=at_mix.difference,
-        mix=where if abs(at_mix.difference - (_value(rule, found) or 0.0)) > ROUNDING else "",
+        mix=where if abs(at_mix.difference - (_value(rule, figure) or 0.0)) > ROUNDING else "",
     )  # fmt: skip
 
 
 def _of_history(rule: Rule, group: GroupFigures, nightly: NightlyCounts) -> _Figure:
     """The rate of the new rows of the last nights, and of those before them."""
-    one = nightly.drift(group, rule.metric, rule.nights, rule.fail_p)
-    versus = f"against the {one.nights_before} nights before"
+    drift = nightly.drift(group, rule.metric, rule.nights, rule.fail_p)
+    versus = f"against the {drift.nights_before} nights before"
     return _Figure(
-        one.now.value, one.before.value, one.low, one.high, one.p, versus, since=one.since, rows=one.now.n,
-        nights=one.nights,
+        drift.now.value, drift.before.value, drift.low, drift.high, drift.p, versus, since=drift.since,
+        rows=drift.now.n, nights=drift.nights,
     )  # fmt: skip
 
 
-def _why_no_drift(rule: Rule, found: _Figure) -> str:
-    if not found.nights:
+def _why_no_drift(rule: Rule, figure: _Figure) -> str:
+    if not figure.nights:
         return "needs the history of earlier runs (--history)"
-    if found.now is None:
+    if figure.now is None:
         return f"needs new rows in the last {rule.nights} nights, and there are none"
     return f"needs new rows in the nights before the last {rule.nights} with this signature, and there are none"
 
@@ -388,10 +389,10 @@ def _crude_figure(rule: Rule, group: GroupFigures) -> _Figure:
         moved = change.rates[metric]
         return _Figure(moved.after.value, moved.before.value, moved.low, moved.high)
     if metric in ADDED_RATES:
-        one = change.added_rates[metric]
-        versus = f"against the {'removed rows' if one.compared_with == 'removed' else 'baseline'}"
-        against = _Figure(one.added.value, one.before.value, one.low, one.high, one.p, versus)
-        return against if rule.is_difference else _of_rate(one.added)
+        added = change.added_rates[metric]
+        versus = f"against the {'removed rows' if added.compared_with == 'removed' else 'baseline'}"
+        against = _Figure(added.added.value, added.before.value, added.low, added.high, added.p, versus)
+        return against if rule.is_difference else _of_rate(added.added)
     return _Figure(float(change.flips) if metric == "label_flips" else change.confidence.psi)
 
 
@@ -418,14 +419,16 @@ def format_span(metric: str, low: float, high: float, *, signed: bool = False) -
     return f"95% interval {ends[0]} to {ends[1]}"
 
 
-def _more_or_fewer(found: _Figure) -> str:
+def _more_or_fewer(figure: _Figure) -> str:
     """The change of a number of rows, in words."""
-    if found.now == found.before:
+    if figure.now == figure.before:
         return "as many"
-    return f"{format_figure('rows', found.difference)} {'more' if (found.now or 0) > (found.before or 0) else 'fewer'}"
+    return (
+        f"{format_figure('rows', figure.difference)} {'more' if (figure.now or 0) > (figure.before or 0) else 'fewer'}"
+    )
 
 
-def _message(rule: Rule, group: Group, status: str, found: _Figure, reason: str | None) -> str:
+def _message(rule: Rule, group: Group, status: str, figure: _Figure, reason: str | None) -> str:
     text, metric, signed = f"{describe(group)}: {rule.metric}", rule.metric, rule.is_difference
     if status == "silent":
         return f"{text} is silent: it {reason}"
@@ -433,18 +436,18 @@ def _message(rule: Rule, group: Group, status: str, found: _Figure, reason: str 
         accepted = 'accepted by missing = "pass"' if status == "pass" else 'missing = "pass" accepts that'
         return f"{text} is unavailable ({reason}); {accepted}"
     if metric == "rows":
-        text += f" {found.now:,.0f}, {found.before:,.0f} in the baseline, {_more_or_fewer(found)}"
+        text += f" {figure.now:,.0f}, {figure.before:,.0f} in the baseline, {_more_or_fewer(figure)}"
     else:
-        text += f" {format_figure(metric, found.now)}"
+        text += f" {format_figure(metric, figure.now)}"
     if signed:
-        change, before = format_figure(metric, _value(rule, found), signed=True), format_figure(metric, found.before)
-        text += f" of new rows of {found.nights} nights" if found.nights else ""
-        text += f", {change} {found.versus} ({before}){found.mix}"
-    if found.low is not None and found.high is not None:
-        text += f", {format_span(metric, found.low, found.high, signed=signed)}"
-    if found.p is not None:
-        text += f", p {found.p:.2g}"
-    text += f", visible since {found.since[:10]}" if found.since is not None else ""
+        change, before = format_figure(metric, _value(rule, figure), signed=True), format_figure(metric, figure.before)
+        text += f" of new rows of {figure.nights} nights" if figure.nights else ""
+        text += f", {change} {figure.versus} ({before}){figure.mix}"
+    if figure.low is not None and figure.high is not None:
+        text += f", {format_span(metric, figure.low, figure.high, signed=signed)}"
+    if figure.p is not None:
+        text += f", p {figure.p:.2g}"
+    text += f", visible since {figure.since[:10]}" if figure.since is not None else ""
     sign = -1 if signed and rule.alert_direction == "below" else 1
     limits = [
         f"{name} {rule.alert_direction} {format_figure(metric, sign * limit, signed=signed)}"

@@ -63,18 +63,18 @@ def append(path: Path, document: Document) -> list[HistoryRow]:
     ]  # fmt: skip
     with _locked(path):
         earlier = [row for row in read(path) if row.night != document.finished]
-        found = sorted([*earlier, *rows], key=lambda row: row.night)
+        all_rows = sorted([*earlier, *rows], key=lambda row: row.night)
         lines = [
             asdict(row)
             | row.rates
             | {f"new_{name}": count for name, count in row.new.items()}
             | {"group": json.dumps(row.group, sort_keys=True)}
-            for row in found
+            for row in all_rows
         ]
         buffer = BytesIO()
         pq.write_table(pa.Table.from_pylist(lines, COLUMNS), buffer, compression="zstd")
         write_user_file(path, buffer.getvalue(), "--history", is_parquet=True)
-    return found
+    return all_rows
 
 
 def read(path: Path) -> list[HistoryRow]:

@@ -17,63 +17,67 @@ MOST_GROUPS = 50
 def add_mix(whole: GroupFigures, groups: Sequence[GroupFigures]) -> None:
     """Fill ``change.mix`` of all rows from the groups of one grouping, where both runs have one of them."""
     change = whole.change
-    if change is None or not any(one.rows and one.change is not None and one.change.rows_before for one in groups):
+    if change is None or not any(
+        group.rows and group.change is not None and group.change.rows_before for group in groups
+    ):
         return
-    rows = [GroupRows(one.group, one.change.rows_before, one.rows) for one in groups if one.change is not None]
-    before, now = (max(1, sum(sizes)) for sizes in ([one.before for one in rows], [one.now for one in rows]))
+    rows = [
+        GroupRows(group.group, group.change.rows_before, group.rows) for group in groups if group.change is not None
+    ]
+    before, now = (max(1, sum(sizes)) for sizes in ([group.before for group in rows], [group.now for group in rows]))
     change.mix = Mix(
         grouping=list(groups[0].grouping),
-        distance=min(1.0, sum(abs(one.now / now - one.before / before) for one in rows) / 2),
-        groups=sorted(rows, key=lambda one: -abs(one.now - one.before))[:MOST_GROUPS],
+        distance=min(1.0, sum(abs(group.now / now - group.before / before) for group in rows) / 2),
+        groups=sorted(rows, key=lambda group: -abs(group.now - group.before))[:MOST_GROUPS],
         figures=dict(_figures(whole, groups)),
     )
 
 
 def _figures(whole: GroupFigures, groups: Sequence[GroupFigures]) -> Iterator[tuple[str, AtMix]]:
-    changed = [(one, one.change) for one in groups if one.change is not None]
+    changed = [(group, group.change) for group in groups if group.change is not None]
     for name in (*RATES, *ADDED_RATES):
         rate = name.removeprefix("added_")
         of_change = _of_rate if name in RATES else _of_added
         strata = [stratum for _, change in changed if (stratum := of_change(name, change))]
-        effects = [(one.rows, one.design_effects[rate]) for one in groups]
+        effects = [(group.rows, group.design_effects[rate]) for group in groups]
         yield from _standardised(name, strata, shared_inputs(whole.design_effects[rate], effects))
     confidences = [
-        Stratum(change.confidence.before.n, one.confidence.mean, change.confidence.before.mean)
-        for one, change in changed
-        if one.confidence.mean is not None and change.confidence.before.mean is not None
+        Stratum(change.confidence.before.n, group.confidence.mean, change.confidence.before.mean)
+        for group, change in changed
+        if group.confidence.mean is not None and change.confidence.before.mean is not None
     ]
     yield from _standardised("mean_confidence", confidences)
     facts = [
-        Stratum(change.backoff_before.n, one.backoff.value, change.backoff_before.value)
-        for one, change in changed
-        if one.backoff is not None and change.backoff_before is not None
-        if one.backoff.value is not None and change.backoff_before.value is not None
+        Stratum(change.backoff_before.n, group.backoff.value, change.backoff_before.value)
+        for group, change in changed
+        if group.backoff is not None and change.backoff_before is not None
+        if group.backoff.value is not None and change.backoff_before.value is not None
     ]
     yield from _standardised("backoff_rate", facts)
 
 
 def _standardised(name: str, strata: Sequence[Stratum], effect: float = 1.0) -> Iterator[tuple[str, AtMix]]:
-    if found := standardise(strata, effect):
-        yield name, AtMix(now=found.now, before=found.before, low=found.low, high=found.high)
+    if shares := standardise(strata, effect):
+        yield name, AtMix(now=shares.now, before=shares.before, low=shares.low, high=shares.high)
 
 
 def _of_rate(name: str, change: Change) -> Stratum | None:
-    one = change.rates[name]
-    if one.after.value is None or one.before.value is None:
+    rate = change.rates[name]
+    if rate.after.value is None or rate.before.value is None:
         return None
-    return Stratum(one.before.n, one.after.value, one.before.value, one.low, one.high)
+    return Stratum(rate.before.n, rate.after.value, rate.before.value, rate.low, rate.high)
 
 
 def _of_added(name: str, change: Change) -> Stratum | None:
-    one = change.added_rates[name]
-    if one.added.value is None or one.before.value is None:
+    rate = change.added_rates[name]
+    if rate.added.value is None or rate.before.value is None:
         return None
-    return Stratum(one.added.n, one.added.value, one.before.value, one.low, one.high)
+    return Stratum(rate.added.n, rate.added.value, rate.before.value, rate.low, rate.high)
 
 
 def shared_inputs(effect: float, groups: Sequence[tuple[int, float]]) -> float:
     """How much larger the design effect of all rows is than those of their groups, at least 1: what inputs that several
     groups share add to it. ``groups``: rows and design effect of each."""
     rows = sum(n for n, _ in groups)
-    own = sum(n * one for n, one in groups) / rows if rows else 1.0
-    return max(1.0, effect / own)
+    mean_effect = sum(n * group_effect for n, group_effect in groups) / rows if rows else 1.0
+    return max(1.0, effect / mean_effect)

@@ -25,7 +25,7 @@ _MOMENTS = ("(n > 0)::INTEGER", "n", "x", "n * n", "n * x", "x * x")
 _FINE, _FINE_BEFORE, _FINE_REWRITTEN = map(FINE_LABEL.format, ("state", "other_state", "before_state"))
 
 
-class RowCounts(NamedTuple):
+class GroupRowCounts(NamedTuple):
     """Rows by group and state, kind of error, or joined notes, *Shape:* (groups, kinds) each; reused labels,
     (groups,)."""
 
@@ -35,7 +35,7 @@ class RowCounts(NamedTuple):
     reused: Ints
 
 
-class FactCounts(NamedTuple):
+class GroupFactCounts(NamedTuple):
     """Facts by group and predicate, int64, *Shape:* (groups, predicates). ``all``: that could be read; ``checked``:
     those asked of a text; ``omitted``: of these; ``contradicted``: of the omitted ones."""
 
@@ -66,13 +66,13 @@ def match(before: ScannedRun, after: ScannedRun) -> None:
     Of the rows without a partner, those with equal facts in equal groups are paired in their order, in ``rewritten``.
     """
     database = after.database
-    groups = [database.column(one) for one in database.groups]
+    groups = [database.column(grouping) for grouping in database.groups]
     for place, where in enumerate(parts("high", max(len(before), len(after)))):
         _match_part(database, groups, where, "INSERT INTO {}" if place else "CREATE TEMP TABLE {} AS")
-    left = max(
+    unmatched = max(
         database.rows(f"SELECT count(*) FROM {table}_apart WHERE partner IS NULL")[0][0] for table in ("was", "now")
     )
-    for place, where in enumerate(parts("input", left)):
+    for place, where in enumerate(parts("input", unmatched)):
         _pair_part(database, groups, where, "INSERT INTO {}" if place else "CREATE TEMP TABLE {} AS")
 
 
@@ -89,51 +89,52 @@ def _match_part(database: Database, groups: list[str], where: str, store: str) -
             f"CREATE OR REPLACE TEMP TABLE {side}_moved AS SELECT *, {_FINE} AS label FROM {side} "
             f"SEMI JOIN moved USING (high, low) WHERE {where}"
         )
-    for side, other in (("was", "now"), ("now", "was")):
-        shared = f"FROM {side}_moved SEMI JOIN {other}_moved USING (high, low)"
+    for side, other_side in (("was", "now"), ("now", "was")):
+        shared = f"FROM {side}_moved SEMI JOIN {other_side}_moved USING (high, low)"
         database.run(f"CREATE OR REPLACE TEMP TABLE {side}_shared AS {shared}")
     database.run("CREATE OR REPLACE TEMP TABLE matched (was_row BIGINT, now_row BIGINT)")
     for agree in ([*groups, "label"], groups, ["label"], []):
         same = ", ".join(["high", "low", *agree])
-        left = (
+        side_rows = (
             f"(SELECT row, {same}, row_number() OVER (PARTITION BY {same} ORDER BY row) AS place "
             f"FROM {{0}}_shared ANTI JOIN matched ON {{0}}_shared.row = matched.{{0}}_row) AS {{0}}"
         )
-        sides = f"{left.format('was')} JOIN {left.format('now')} USING ({same}, place)"
+        sides = f"{side_rows.format('was')} JOIN {side_rows.format('now')} USING ({same}, place)"
         database.run(f"INSERT INTO matched SELECT was.row, now.row FROM {sides}")
-    for side, other in (("was", "now"), ("now", "was")):
-        theirs = ", ".join(f"theirs.{name} AS other_{name}" for name in ("state", *groups))
+    for side, other_side in (("was", "now"), ("now", "was")):
+        partner_columns = ", ".join(f"theirs.{name} AS other_{name}" for name in ("state", *groups))
         database.run(
-            f"{store.format(f'{side}_apart')} SELECT ours.*, theirs.row AS partner, {theirs} FROM {side}_moved AS ours "
-            f"LEFT JOIN matched ON ours.row = {side}_row LEFT JOIN {other}_moved AS theirs ON theirs.row = {other}_row"
+            f"{store.format(f'{side}_apart')} SELECT ours.*, theirs.row AS partner, {partner_columns} "
+            f"FROM {side}_moved AS ours LEFT JOIN matched ON ours.row = {side}_row "
+            f"LEFT JOIN {other_side}_moved AS theirs ON theirs.row = {other_side}_row"
         )
 
 
 def _pair_part(database: Database, groups: list[str], where: str, store: str) -> None:
     same = ", ".join(["input", *groups])
-    left = (
+    side_rows = (
         f"(SELECT row, state, confidence, {same}, row_number() OVER (PARTITION BY {same} ORDER BY row) AS place "
         f"FROM {{0}}_apart WHERE partner IS NULL AND {where}) AS {{0}}"
     )
     database.run(
         f"{store.format('rewritten')} SELECT now.*, was.row AS before_row, was.state AS before_state "
-        f"FROM {left.format('now')} JOIN {left.format('was')} USING ({same}, place)"
+        f"FROM {side_rows.format('now')} JOIN {side_rows.format('was')} USING ({same}, place)"
     )
 
 
-def row_counts(run: ScannedRun, grouping: Grouping) -> RowCounts:
+def row_counts(run: ScannedRun, grouping: Grouping) -> GroupRowCounts:
     """Rows of each group by what is known of them."""
     group, states, errors, notes, labelled, times = run.database.columns(
         f"SELECT {run.database.column(grouping)}, state, error, note, reused AND {_FINE} >= 0, count(*) "
         f"FROM {run.table} GROUP BY ALL"
     )
-    found = []
+    tables = []
     for codes, size in ((states, STATES), (errors, len(run.errors)), (notes, len(run.notes)), (labelled, 2)):
         counts = np.zeros((run.groups(grouping), size + 1), np.int64)  # the last column is that of -1
         np.add.at(counts, (group, codes), times)
-        found.append(counts[:, :size])
-    by_state, by_error, by_notes, by_reuse = found
-    return RowCounts(by_state, by_error, by_notes, by_reuse[:, 1])
+        tables.append(counts[:, :size])
+    by_state, by_error, by_notes, by_reuse = tables
+    return GroupRowCounts(by_state, by_error, by_notes, by_reuse[:, 1])
 
 
 def moved(run: ScannedRun, grouping: Grouping) -> Ints:
@@ -213,30 +214,30 @@ def clusters_of_pairs(after: ScannedRun, grouping: Grouping, before: Masks, now:
         (counted0, hits0), (counted1, hits1) = before[name], now[name]
         both = f"{_among('before_state', counted0)} AND {_among('state', counted1)}"
         gained, lost = (
-            f"count(*) FILTER ({both} AND {_among(*one)})" for one in (("state", hits1), ("before_state", hits0))
+            f"count(*) FILTER ({both} AND {_among(*hits)})" for hits in (("state", hits1), ("before_state", hits0))
         )
         rates[name] = f"count(*) FILTER ({both})", f"{gained} - {lost}"
     return _cluster_sums(after, grouping, "rewritten", rates)
 
 
-def facts(run: ScannedRun, grouping: Grouping) -> FactCounts:
+def facts(run: ScannedRun, grouping: Grouping) -> GroupFactCounts:
     """Facts by group and predicate."""
     group, shape = run.database.column(grouping), (run.groups(grouping), len(run.predicates))
-    one = f"SELECT {group}, predicate, sum({{}})::BIGINT FROM {run.table}_facts GROUP BY ALL"
-    return FactCounts(
-        *(run.database.counts(one.format(name), *shape) for name in ("facts", "checked", "omitted", "contradicted"))
+    query = f"SELECT {group}, predicate, sum({{}})::BIGINT FROM {run.table}_facts GROUP BY ALL"
+    return GroupFactCounts(
+        *(run.database.counts(query.format(name), *shape) for name in ("facts", "checked", "omitted", "contradicted"))
     )
 
 
 def confidences(run: ScannedRun, grouping: Grouping) -> list[Confidence]:
     """Confidences of labelled rows, by group. Sums are of whole numbers, so that no order of rows changes them."""
-    found = [Confidence(n=0, mean=None) for _ in range(run.groups(grouping))]
+    by_group = [Confidence(n=0, mean=None) for _ in range(run.groups(grouping))]
     for group, n, total in run.database.rows(
         f"SELECT {run.database.column(grouping)}, count(*), sum((confidence::DOUBLE * {_SCALE})::BIGINT)::HUGEINT "
         f"FROM {run.table} WHERE confidence IS NOT NULL GROUP BY ALL"
     ):
-        found[group] = Confidence(n=n, mean=total / n / _SCALE)
-    return found
+        by_group[group] = Confidence(n=n, mean=total / n / _SCALE)
+    return by_group
 
 
 def confidence_buckets(before: ScannedRun, after: ScannedRun, grouping: Grouping) -> Ints:
@@ -261,7 +262,7 @@ def worst(run: ScannedRun, most: int) -> dict[str, list[int]]:
     labels = [name for code, name in enumerate(FINE) if code != OK]
     blank = _among("state", BLANK)
     kinds = [*labels, "empty_text", *map("error:{}".format, run.errors)]
-    found: dict[str, list[int]] = {kind: [] for kind in kinds}
+    rows_of: dict[str, list[int]] = {kind: [] for kind in kinds}
     for kind, row in run.database.rows(
         f"""
         WITH failing AS (
@@ -274,8 +275,8 @@ def worst(run: ScannedRun, most: int) -> dict[str, list[int]]:
         ORDER BY kind, coalesce(confidence, 0), high, low
         """
     ):
-        found[kinds[kind]].append(row)
-    return found
+        rows_of[kinds[kind]].append(row)
+    return rows_of
 
 
 def flipped(after: ScannedRun, most: int) -> list[tuple[int, int, int, int, int]]:
@@ -308,8 +309,8 @@ def _rows(run: ScannedRun, grouping: Grouping, rows: Chosen) -> str:
 
 
 def _among(column: str, mask: Bools) -> str:
-    chosen = ", ".join(map(str, np.flatnonzero(mask).tolist()))
-    return f"{column} IN ({chosen})" if chosen else "false"
+    states = ", ".join(map(str, np.flatnonzero(mask).tolist()))
+    return f"{column} IN ({states})" if states else "false"
 
 
 def _count(column: str, mask: Bools) -> str:
@@ -322,13 +323,13 @@ def _cluster_sums(
     """Sums over the inputs of each group, by rate, from aggregates n and x of an input's rows."""
     group = run.database.column(grouping)
     inner = ", ".join(f"{n} AS n{i}, {x} AS x{i}" for i, (n, x) in enumerate(rates.values()))
-    moments = [one.replace("n", f"n{i}").replace("x", f"x{i}") for i in range(len(rates)) for one in _MOMENTS]
-    outer = ", ".join(f"sum({one})::BIGINT" for one in moments)
+    moments = [moment.replace("n", f"n{i}").replace("x", f"x{i}") for i in range(len(rates)) for moment in _MOMENTS]
+    outer = ", ".join(f"sum({moment})::BIGINT" for moment in moments)
     sums = np.zeros((run.groups(grouping), len(rates), len(_MOMENTS)), np.int64)
     for where in parts("input", len(run)):
-        code, *found = run.database.columns(
+        code, *columns = run.database.columns(
             f"SELECT {group}, {outer} FROM "
             f"(SELECT {group}, {inner} FROM {table} WHERE {where} GROUP BY {group}, input) GROUP BY {group}"
         )
-        sums[code] += np.stack(found, axis=1).reshape(-1, *sums.shape[1:])
-    return {name: [ClusterSums(*one) for one in sums[:, i].tolist()] for i, name in enumerate(rates)}
+        sums[code] += np.stack(columns, axis=1).reshape(-1, *sums.shape[1:])
+    return {name: [ClusterSums(*group_sums) for group_sums in sums[:, i].tolist()] for i, name in enumerate(rates)}

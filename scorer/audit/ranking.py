@@ -37,8 +37,8 @@ def answer(
 ) -> Answer | None:
     """The first line of an audit without gates: since a baseline, what got worse; without one, which group is best.
     ``groups``: of the grouping, by code."""
-    if any(one.change is not None for one in groups):
-        worse = next((one for one in findings if one.kind == "changed"), None)
+    if any(group.change is not None for group in groups):
+        worse = next((finding for finding in findings if finding.kind == "changed"), None)
         return Answer("Nothing got worse" if worse is None else f"{_name(worse.group) or 'All rows'} got worse")
     return best_group(rates, grouping, groups)
 
@@ -66,15 +66,15 @@ def best_group(rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigure
     return Answer(f"{best} is better than {worse[-1]}", f"{sentence}; {', '.join(alike)} may be as good.")
 
 
-def _p(rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures], first: int, other: int) -> float | None:
+def _p(rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures], first: int, second: int) -> float | None:
     """p of the difference between two groups, by code."""
     mask = rates.masks[_RATE]
-    pairs = as_pairs(queries.paired(rates.run, grouping, other, first), mask, mask)
-    if 2 * pairs.n >= min(groups[first].rows, groups[other].rows):
+    pairs = as_pairs(queries.paired(rates.run, grouping, second, first), mask, mask)
+    if 2 * pairs.n >= min(groups[first].rows, groups[second].rows):
         tested = compare(pairs, Sample(), Sample())
     else:
         samples = rates.samples(grouping)
-        tested = compare(PairedCounts(), samples[first][_RATE], samples[other][_RATE])
+        tested = compare(PairedCounts(), samples[first][_RATE], samples[second][_RATE])
     return tested.p if tested is not None else None
 
 

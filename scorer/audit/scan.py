@@ -64,13 +64,13 @@ _FACTS = "predicate INTEGER, facts BIGINT, checked BIGINT, omitted BIGINT, contr
 def rate_states(sides: Sides, contradictions_known: bool) -> dict[str, tuple[Bools, Bools]]:
     """Which states count for each of :data:`.document.RATES` where a run checked these sides, and which are hits. bool,
     *Shape:* (STATES,) each."""
-    known = np.full(STATES, contradictions_known)
+    is_known = np.full(STATES, contradictions_known)
     labelled, every = FINE_OF >= 0, np.ones(STATES, bool)
-    omissions, additions = (np.full(STATES, sides != other) for other in ("hallucination", "omission"))
+    omissions, additions = (np.full(STATES, sides != unchecked) for unchecked in ("hallucination", "omission"))
     return {
         "not_ok_rate": (every, FINE_OF != 0),
         "omission_rate": (omissions, labelled & ((FINE_OF & 1) == 1) & omissions),
-        "contradicted_rate": (known, labelled & (_WRONG != _NONE_WRONG) & known),
+        "contradicted_rate": (is_known, labelled & (_WRONG != _NONE_WRONG) & is_known),
         "hallucination_rate": (additions, labelled & ((FINE_OF & 2) == 2) & additions),
         "error_rate": (every, ~labelled),
         "empty_rate": (every, BLANK),
@@ -110,10 +110,10 @@ def scan_output(output: Output, database: Database, table: str) -> ScannedRun:
 
 def _fact_column(output: Output) -> tuple[str, FactForm] | None:
     try:
-        found = find_facts(output.schema, output.columns)
+        facts = find_facts(output.schema, output.columns)
     except ColumnError:  # the output of another program: a run refuses such columns
         return None
-    return found if found[1] != "document" else None  # a document has no facts
+    return facts if facts[1] != "document" else None  # a document has no facts
 
 
 class _Scan:
@@ -129,14 +129,14 @@ class _Scan:
         self.database.run(f"CREATE TABLE {run.table}_facts ({_FACTS}, {groups})")
 
     def read(self) -> ScannedRun:
-        seen = 0
+        rows = 0
         for window in self.output.windows(self._leaves()):
-            seen += len(window.table)
-            if seen > len(self.run):
+            rows += len(window.table)
+            if rows > len(self.run):
                 break
             with arrow_errors(self.output):
                 self._window(window.first, window.table)
-        if seen != len(self.run):
+        if rows != len(self.run):
             raise InputError(f"{self.output.name}: its receipts have {len(self.run):,} rows, its files have others")
         self.database.flush()
         return self.run
@@ -197,8 +197,8 @@ class _Scan:
         column = one_array(table, name)
         self.run.contradictions_known |= column.null_count < len(column)
         wrong, omitted = (
-            pc.list_value_length(one).fill_null(0).to_numpy(zero_copy_only=False)
-            for one in (column, one_array(table, self.prefix + "omitted"))
+            pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+            for lists in (column, one_array(table, self.prefix + "omitted"))
         )
         return np.where(wrong == 0, _NONE_WRONG, np.where(wrong < omitted, _SOME_WRONG, _ALL_WRONG))
 
@@ -206,12 +206,12 @@ class _Scan:
         """Append the facts of a window, counted by group and predicate."""
         omitted, entailment = (one_array(table, self.prefix + name) for name in ("omitted", "fact_entailment"))
         stored = pc.list_value_length(entailment).fill_null(-1).to_numpy(zero_copy_only=False)
-        known = omitted.is_valid().to_numpy(zero_copy_only=False) & (stored == facts.lengths)
+        is_checked = omitted.is_valid().to_numpy(zero_copy_only=False) & (stored == facts.lengths)
         # A list stands for each fact only in rows that were checked; elsewhere there is nothing to align.
         row = np.repeat(np.arange(len(table)), facts.lengths)
-        values = pc.list_flatten(entailment.filter(pa.array(known)))
+        values = pc.list_flatten(entailment.filter(pa.array(is_checked)))
         checked = np.zeros(len(row), bool)
-        checked[known[row]] = values.is_valid().to_numpy(zero_copy_only=False)
+        checked[is_checked[row]] = values.is_valid().to_numpy(zero_copy_only=False)
         failed = omitted_facts(omitted, facts.offsets) & checked
         wrong = np.zeros(len(row), bool)
         if self.prefix + "contradicted" in table.schema.names:
@@ -284,20 +284,20 @@ class FactReader:
             if pa.types.is_struct(flat.type):
                 return self._from_structs(column, flat)
         parsed = read_facts(table, self.column, self.form, self.subject)
-        predicate = np.array([self._predicate(one.predicate) for one in parsed.distinct], np.int64)
-        found = hashes(["\0".join(triple).encode("utf-8", "surrogatepass") for triple in parsed.distinct])
-        return Facts(parsed.lengths, predicate[parsed.ids], found[parsed.ids])
+        predicate = np.array([self._predicate(triple.predicate) for triple in parsed.distinct], np.int64)
+        fact_hashes = hashes(["\0".join(triple).encode("utf-8", "surrogatepass") for triple in parsed.distinct])
+        return Facts(parsed.lengths, predicate[parsed.ids], fact_hashes[parsed.ids])
 
     def _from_structs(self, column: pa.Array, flat: pa.Array) -> Facts:
         """Most facts are structs, whose parts are split in Arrow already: only distinct parts pass through Python."""
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         children = {part: encode(child) for part, child in part_columns(flat).items()}
         codes, values = children["predicate"]
-        known = [self._predicate(value.decode(errors="replace").strip()) for value in values]
-        found = np.zeros(len(codes), np.uint64)
+        predicates = [self._predicate(value.decode(errors="replace").strip()) for value in values]
+        fact_hashes = np.zeros(len(codes), np.uint64)
         for parts, texts in children.values():
-            found = (found ^ hashes(texts)[parts]) * _ODD
-        return Facts(lengths, np.array([*known, -1], np.int64)[codes], found)
+            fact_hashes = (fact_hashes ^ hashes(texts)[parts]) * _ODD
+        return Facts(lengths, np.array([*predicates, -1], np.int64)[codes], fact_hashes)
 
     def _predicate(self, name: str) -> int:
         bounded = self.form in ("facts", "attributes") and len(self.predicates) >= MOST_SENTENCES

@@ -86,8 +86,10 @@ class Chances(NamedTuple):
 
 def _groupings(document: Document) -> list[tuple[Grouping, list[GroupFigures]]]:
     """All rows, and each grouping, with their groups."""
-    named = [(), *(tuple(one) for one in document.options.by)]
-    return [(columns, [group for group in document.groups if tuple(group.grouping) == columns]) for columns in named]
+    groupings = [(), *(tuple(columns) for columns in document.options.by)]
+    return [
+        (columns, [group for group in document.groups if tuple(group.grouping) == columns]) for columns in groupings
+    ]
 
 
 def _chances(document: Document) -> Chances:
@@ -102,8 +104,8 @@ def _chances(document: Document) -> Chances:
             limits = _value_limits(rate, warn, fail, whole.design_effects.get(metric, 1.0), chances)
             used += limits.by_chance(limits.warn)
     increases = sum(bool(_large(groups)) for _, groups in _groupings(document))
-    left = (OFTEN - used) / max(1, increases)
-    return chances._replace(fail=min(SELDOM, left), increase=left)
+    remaining = (OFTEN - used) / max(1, increases)
+    return chances._replace(fail=min(SELDOM, remaining), increase=remaining)
 
 
 class _ValueLimits(NamedTuple):
@@ -122,8 +124,8 @@ def _value_limits(rate: Rate, warn: float, fail: float, effect: float, chances: 
     def by_chance(limit: float) -> float:
         return sum(exceeds(rows, limit, share) for share in shares) / len(shares)
 
-    fails = _up(max(high + fail, _first(lambda one: by_chance(one) <= chances.fail)))
-    warns = _up(max(high + warn, _first(lambda one: by_chance(one) <= chances.value)))
+    fails = _up(max(high + fail, _first(lambda limit: by_chance(limit) <= chances.fail)))
+    warns = _up(max(high + warn, _first(lambda limit: by_chance(limit) <= chances.value)))
     return _ValueLimits(min(warns, fails), fails, by_chance)
 
 
@@ -181,11 +183,11 @@ def _binomial(n: int, share: float) -> npt.NDArray[np.float64]:
     return np.asarray(np.exp(ways + hits * math.log(share) + (n - hits) * math.log1p(-share)))
 
 
-def _head(document: Document, what: str) -> str:
+def _head(document: Document, summary: str) -> str:
     out, finished = visible(document.out), visible(document.finished)
     return (
         f"# Gates of `scorer audit`, written by `scorer gates init` from {out}\n"
-        f"# ({document.rows.all:,} rows, finished {finished}). docs/audit.md explains the keys.\n# {what}\n"
+        f"# ({document.rows.all:,} rows, finished {finished}). docs/audit.md explains the keys.\n# {summary}\n"
         f"# All gates of both files together warn in at most {percent(OFTEN)} of runs in which nothing changes.\n"
     )
 
@@ -199,8 +201,8 @@ def _on_value(metric: str, rate: Rate, warn: float, fail: float, comment: str, e
     if high > _NO_ROOM:
         return f"# {comment}\n# A limit above that would hardly ever fail, so there is no gate on {metric}.\n"
     limits = _value_limits(rate, warn, fail, effect, chances)
-    found = detectable(rate.n / effect, limits.fail, value, compares=False)
-    comment += f"\n# It finds {_increase_found(found)}."
+    rise = detectable(rate.n / effect, limits.fail, value, compares=False)
+    comment += f"\n# It finds {_increase_found(rise)}."
     if rate.count:
         comment += f"\n# Without a change, {_said('it', *map(limits.by_chance, limits[:2]))}"
     return _table(comment, metric, (), warn=_share(limits.warn), fail=_share(limits.fail))
@@ -248,20 +250,20 @@ def _on_increase(columns: Grouping, groups: Sequence[GroupFigures], chances: Cha
     likely = [(rows, posterior(max(count, LEAST_SHARE * rows), rows)) for rows, count, _ in large]
 
     def by_chance(limit: float) -> float:
-        quiet = [1 - sum(exceeds(rows, limit, one, one) for one in shares) / POINTS for rows, shares in likely]
+        quiet = [1 - sum(exceeds(rows, limit, share, share) for share in shares) / POINTS for rows, shares in likely]
         return 1 - math.prod(quiet)
 
     warn, fail = (_least_limit(by_chance, chance) for chance in (chances.increase, chances.fail))
     if warn is None or fail is None or fail >= 1 - max(max(shares) for _, shares in likely):
         return f"# {comment}# No limit could be exceeded by the rates of this output, so there is no gate.\n"
-    rows, count, group = min(large, key=lambda one: one[0])
+    rows, count, group = min(large, key=lambda group: group[0])
     share = max(count / rows, LEAST_SHARE)
     where = f"{visible(describe(group.group))} ({group.rows:,} rows)" if columns else "all rows"
     which = f"any of {len(large)} groups" if len(large) > 1 else "it"
     comment += f"# Of {where} it finds {_increase_found(detectable(rows, fail, share, compares=True))}.\n"
     comment += f"# If all rows are new and nothing changes, {_said(which, by_chance(warn), by_chance(fail))}"
-    if left := len(groups) - len(large):
-        comment += f"\n# {left} of {len(groups)} groups have fewer than {FEW_ROWS} rows; the gate is silent there."
+    if small := len(groups) - len(large):
+        comment += f"\n# {small} of {len(groups)} groups have fewer than {FEW_ROWS} rows; the gate is silent there."
     least = {"min_rows": str(FEW_ROWS)} if columns else {}
     return _table(comment, "not_ok_rate", columns, against='"baseline"', warn=_share(warn), fail=_share(fail), **least)
 
@@ -280,13 +282,13 @@ def _on_added(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
     """Two gates on the rows that are new, which find a few bad ones among many that were kept."""
     comment = f"{_each(columns)}: the new rows against those that they replace. Few bad ones hardly move a rate\n"
     comment += f"# over all rows. Without a change it fails in at most {percent(SELDOM)} of runs."
-    found = _table(comment, "added_not_ok_rate", columns, against='"removed"', fail_p=_chance_of_each(groups))
+    gates = _table(comment, "added_not_ok_rate", columns, against='"removed"', fail_p=_chance_of_each(groups))
     share = max([LEAST_SHARE, *(group.rates["not_ok_rate"].value or 0.0 for group in groups)])
-    limit = _up(max(MOST_ADDED, _first(lambda one: exceeds(FEW_ADDED, one, share) <= SELDOM)))
+    limit = _up(max(MOST_ADDED, _first(lambda limit: exceeds(FEW_ADDED, limit, share) <= SELDOM)))
     if limit > _NO_ROOM:
-        return found
+        return gates
     comment = f"The same without a comparison, from {FEW_ADDED} new rows on: so few cannot prove an increase."
-    return found + "\n" + _table(
+    return gates + "\n" + _table(
         comment, "added_not_ok_rate", columns, fail=_share(limit), min_rows=str(FEW_ADDED)
     )  # fmt: skip
 

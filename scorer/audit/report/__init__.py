@@ -67,9 +67,9 @@ def render(document: Document) -> str:
     """The report of an audit as HTML, smaller than :data:`MAX_BYTES` in UTF-8 however large the document is."""
     limits = Limits()
     while True:
-        found = environment("html").get_template("page.html.jinja").render(document=document, limits=limits)
-        if len(found.encode()) < MAX_BYTES or limits == limits.halved():
-            return found
+        page = environment("html").get_template("page.html.jinja").render(document=document, limits=limits)
+        if len(page.encode()) < MAX_BYTES or limits == limits.halved():
+            return page
         limits = limits.halved()
 
 
@@ -104,7 +104,7 @@ def _table(kind: str, groups: Sequence[GroupFigures]) -> Markup:
         since = format_figure("not_ok_rate", change.difference, signed=True) if change is not None else "-"
         lines.append([
             escape(describe(group.group)), text.count(group.rows), text.percent(not_ok.value),
-            text.span(not_ok.low, not_ok.high), *(text.percent(one.value) for one in shares),
+            text.span(not_ok.low, not_ok.high), *(text.percent(share.value) for share in shares),
             since + (" (significant)" if change is not None and change.significant else ""),
         ])  # fmt: skip
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
@@ -165,7 +165,7 @@ def environment(kind: str) -> Environment:
     def finalize(value: Any) -> object:
         return escape(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader(__package__, "templates"),
         autoescape=page,
         undefined=StrictUndefined,
@@ -190,11 +190,13 @@ def environment(kind: str) -> Environment:
         error_kinds,
         shown_rates,
     )
-    made.filters |= {one.__name__: one for one in (*text.FILTERS, across, nice_top, truncate_date)} | {"raw": Markup}
-    made.globals |= {one.__name__: one for one in functions}
-    made.globals |= {"RATES": RATES, "MEASURES": MEASURES, "STATUSES": STATUSES, "TAGS": TAGS,
+    templates.filters |= {
+        function.__name__: function for function in (*text.FILTERS, across, nice_top, truncate_date)
+    } | {"raw": Markup}
+    templates.globals |= {function.__name__: function for function in functions}
+    templates.globals |= {"RATES": RATES, "MEASURES": MEASURES, "STATUSES": STATUSES, "TAGS": TAGS,
                      "PLACES": PLACES, "GLYPHS": GLYPHS, "WHY": WHY, "FOLD": FOLD}  # fmt: skip
-    return made
+    return templates
 
 
 @cache
@@ -226,7 +228,7 @@ def verdict(document: Document) -> tuple[str, str]:
 def sections(document: Document) -> dict[str, str]:
     """The sections that have something to show, id and heading. The gates are always there, if only to say so."""
     worse = document.worse
-    there = {
+    all_sections = {
         "worse": ("What got worse", worse and (worse.rows or worse.flipped + worse.added_failing)),
         "gates": ("Gates", True),
         "rates": ("Rates", True),
@@ -235,15 +237,15 @@ def sections(document: Document) -> dict[str, str]:
         "predicates": ("Predicates", document.groups[0].predicates),
         "worst": ("Worst rows", sample(document, Limits())),
     }
-    return {name: heading for name, (heading, found) in there.items() if found}
+    return {name: heading for name, (heading, content) in all_sections.items() if content}
 
 
 def tables_of_groups(document: Document) -> list[tuple[tuple[str, ...], list[GroupFigures]]]:
     """The groups of each grouping, by its columns; all rows alone where there is none."""
-    found: dict[tuple[str, ...], list[GroupFigures]] = {}
+    by_columns: dict[tuple[str, ...], list[GroupFigures]] = {}
     for group in document.groups[1:]:
-        found.setdefault(tuple(group.grouping), []).append(group)
-    return list(found.items()) or [((), [])]
+        by_columns.setdefault(tuple(group.grouping), []).append(group)
+    return list(by_columns.items()) or [((), [])]
 
 
 def across(share: float) -> str:
@@ -259,28 +261,28 @@ def nice_top(shares: Sequence[float | None]) -> float:
 
 def histories(document: Document, most: int) -> list[tuple[dict[str, str | None], list[float | None]]]:
     """The last not_OK rates of all rows and of each group over the runs, of groups with two runs at least."""
-    found: dict[tuple[tuple[str, str | None], ...], list[float | None]] = {(): []}
+    rates_of: dict[tuple[tuple[str, str | None], ...], list[float | None]] = {(): []}
     for row in document.history:
-        found.setdefault(tuple(sorted(row.group.items())), []).append(row.rates["not_ok_rate"])
-    return [(dict(group), rates[-most:]) for group, rates in found.items() if len(rates) > 1]
+        rates_of.setdefault(tuple(sorted(row.group.items())), []).append(row.rates["not_ok_rate"])
+    return [(dict(group), rates[-most:]) for group, rates in rates_of.items() if len(rates) > 1]
 
 
 def worse_rows(document: Document, limits: Limits) -> list[WorseRow]:
     """The rows that got worse, without those that the first screen shows."""
-    shown = {(row.now.file, row.now.row) for one in document.findings for row in one.rows}
+    shown = {(row.now.file, row.now.row) for finding in document.findings for row in finding.rows}
     rows = document.worse.rows if document.worse is not None else []
     return [row for row in rows if (row.now.file, row.now.row) not in shown][: limits.cases]
 
 
 def sample(document: Document, limits: Limits) -> dict[str, list[WorstRow]]:
     """The worst rows by kind, without those that got worse: at most so many kinds and rows of each."""
-    above = [row for one in document.findings for row in one.rows] + worse_rows(document, limits)
+    above = [row for finding in document.findings for row in finding.rows] + worse_rows(document, limits)
     shown = {(row.now.file, row.now.row) for row in above}
-    found: dict[str, list[WorstRow]] = {}
+    by_kind: dict[str, list[WorstRow]] = {}
     for row in document.worst:
         if (row.file, row.row) not in shown:
-            found.setdefault(row.kind, []).append(row)
-    return {kind: rows[: limits.cases] for kind, rows in list(found.items())[: limits.kinds]}
+            by_kind.setdefault(row.kind, []).append(row)
+    return {kind: rows[: limits.cases] for kind, rows in list(by_kind.items())[: limits.kinds]}
 
 
 def truncate_date(night: str) -> str:

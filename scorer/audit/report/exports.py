@@ -63,14 +63,14 @@ Samples = Iterable[tuple[Mapping[str, str], float | None]]
 
 def metrics(document: Document) -> str:
     """All metrics of an audit, each with its help and type, in the text format of Prometheus. See docs/audit.md."""
-    named = [({"group": describe(group.group)}, group) for group in _largest(document)]
+    labelled = [({"group": describe(group.group)}, group) for group in _largest(document)]
     rates = [
         (name | {"rate": rate.removesuffix("_rate")}, group.rates[rate].value)
-        for name, group in named
+        for name, group in labelled
         for rate in RATES
     ]
     rates += [
-        (name | {"rate": "left_out"}, group.left_out.value) for name, group in named if group.left_out is not None
+        (name | {"rate": "left_out"}, group.left_out.value) for name, group in labelled if group.left_out is not None
     ]
     results = [gate.status for gate in document.gates]
     gates = [({"result": status}, results.count(status)) for status in ("pass", "warn", "fail", "silent")]
@@ -87,10 +87,10 @@ def metrics(document: Document) -> str:
             "got_better": worse.better,
         }
     families: list[tuple[str, str, Samples]] = [
-        ("rows", "Rows of the run, by group.", [(name, group.rows) for name, group in named]),
+        ("rows", "Rows of the run, by group.", [(name, group.rows) for name, group in labelled]),
         ("rate_ratio", "Share of the rows of a group, between 0 and 1.", rates),
         ("confidence_mean", "Mean confidence of the labelled rows of a group.",
-         [(name, group.confidence.mean) for name, group in named]),
+         [(name, group.confidence.mean) for name, group in labelled]),
         ("gates", "Gates by result.", gates),
         ("failed", "1 if the audit failed, otherwise 0.", [({}, document.status == "fail")]),
         ("nothing_checked", "1 if no gate could say anything.", [({}, document.checked.nothing_checked)]),
@@ -115,14 +115,14 @@ def _family(name: str, help_text: str, samples: Samples) -> str:
 
 def _largest(document: Document) -> list[GroupFigures]:
     """The groups with most rows of each grouping; of those whose labels are equal once cut, the first."""
-    found: dict[tuple[str, ...], list[GroupFigures]] = {}
+    by_grouping: dict[tuple[str, ...], list[GroupFigures]] = {}
     for group in document.groups:
-        found.setdefault(tuple(group.grouping), []).append(group)
-    chosen: dict[str, GroupFigures] = {}
-    for groups in found.values():
+        by_grouping.setdefault(tuple(group.grouping), []).append(group)
+    by_label: dict[str, GroupFigures] = {}
+    for groups in by_grouping.values():
         for group in sorted(groups, key=lambda group: (-group.rows, describe(group.group)))[:MOST_GROUPS]:
-            chosen.setdefault(for_prometheus(describe(group.group)), group)
-    return list(chosen.values())
+            by_label.setdefault(for_prometheus(describe(group.group)), group)
+    return list(by_label.values())
 
 
 def _seconds(stamp: str) -> float | None:

@@ -104,10 +104,10 @@ class Clipped(NamedTuple):
 
 def clip(value: str, most: int) -> Clipped:
     """The part of a text that is shown: at most ``most`` characters, fewer where escaping makes them much longer."""
-    kept = min(len(value), most)
-    while kept > 1 and len(framed(value[:kept]).encode(errors="replace")) > _BYTES * most:
-        kept //= 2
-    return Clipped(value[:kept], len(value) - kept)
+    length = min(len(value), most)
+    while length > 1 and len(framed(value[:length]).encode(errors="replace")) > _BYTES * most:
+        length //= 2
+    return Clipped(value[:length], len(value) - length)
 
 
 def clip_plain(value: str, most: int) -> str:
@@ -121,9 +121,9 @@ def count(value: float | None) -> str:
     return MISSING if value is None else f"{value:,.0f}".replace("-", MINUS)
 
 
-def plural(number: int, one: str) -> str:
+def plural(number: int, noun: str) -> str:
     """``1 row``, ``2 rows``."""
-    return f"{count(number)}{_SPACE}{one if number == 1 else one + 's'}"
+    return f"{count(number)}{_SPACE}{noun if number == 1 else noun + 's'}"
 
 
 def percent(value: float | None) -> str:
