@@ -23,8 +23,6 @@ from tests.bundles import expected_logits
 from tests.faults.harness import run
 from tests.metric.reference import Expected, judge, pairs_of
 
-pytestmark = pytest.mark.usefixtures("inline_runs")
-
 SETTINGS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 CONTROL = ["</s>", "<s>", "<mask>", "<pad>", "<unk>", "<|endoftext|>", "[SEP]", "</s></s>", " </s> "]
 PIECES = [
