@@ -5,8 +5,8 @@ instruction sets. So the first use of a variant on a device compares it with the
 ship in the bundle, measures how far a pair's numbers depend on its batch, and finds the number of tokens of a call. The
 report is kept in the user's cache folder.
 
-A graph or a tokenizer may hang, crash or take all memory, with valid hashes. So that happens in a worker process: in
-that of a run, which goes on with the session; for other callers in one that does only this.
+It happens in the process that goes on with the session. A graph or a tokenizer may hang, crash or take all memory, with
+valid hashes; a run has its worker process for that.
 """
 
 from __future__ import annotations
@@ -14,32 +14,26 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
-from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import errors
-from ..errors import BundleError, DamagedFileError, DeviceError, SchemaError, ScorerError, first_line
+from ..errors import BundleError, DamagedFileError, DeviceError, SchemaError
 from ..status import SCORED
 from ..system.bounds import ExactBound
-from ..system.codec import Record, decode, encode
+from ..system.codec import decode, encode
 from ..system.files import read_small
 from ..system.processors import thread_count
-from ..system.waiting import note_progress, report_progress
-from ..system.worker_process import WorkerProcess, is_worker, serve
 from .batching import EncodedPairs
 from .bundle import Bundle
-from .device import device as device_of
 from .engine import DeviceReport, Engine, Logits
 from .session import OutOfMemoryError, VariantOnDevice, resolve_device, runtime, variants_for
 
@@ -51,9 +45,6 @@ _CALLS, _LONG_S = 3, 1.0
 _LARGE_MODEL, _PROBES_OF_LARGE = 50_000_000, 256
 """A model of more parameters is verified on a CPU with so many probes, taken evenly over the lengths: with all of them
 it would take many minutes there."""
-SILENCE_S, _TICK_S = 600.0, 0.5
-"""Longest time without progress of a process that verifies, and so of one call; how often it reports progress."""
-WORKER = "scorer.inference.verification"
 Warn = Callable[[str], None]
 
 
@@ -122,11 +113,12 @@ def _open_first(
     reason = ""
     for use, other in zip_longest(uses, uses[1:]):
         try:
-            report = verify(use, token_budget, warn)
+            if (report := read_report(use, token_budget)) is not None:
+                check_agreement(use, report)
             budget = token_budget or (report.token_budget if report is not None else use.device.spec.token_budgets[0])
             engine = Engine(use, budget, warn=warn, verify=partial(_verify_fp32, warn=warn), **options)
             try:
-                engine.report = report or verify(use, token_budget, warn, engine)
+                engine.report = report or verify(engine, token_budget, warn)
             except BaseException:
                 engine.close()
                 raise
@@ -142,34 +134,38 @@ def _open_first(
 
 
 def _verify_fp32(use: VariantOnDevice, token_budget: int, warn: Warn) -> None:
-    if verify(use, token_budget, warn) is None:
-        with Engine(use, token_budget, warn=warn) as engine:
-            verify(use, token_budget, warn, engine)
+    if (report := read_report(use, token_budget)) is not None:
+        check_agreement(use, report)
+        return
+    with Engine(use, token_budget, warn=warn) as engine:
+        verify(engine, token_budget, warn)
 
 
-def verify(use: VariantOnDevice, budget: int | None, warn: Warn, engine: Engine | None = None) -> DeviceReport | None:
-    """The report of a variant, on record or found now: with its open engine, or in a worker process. ``None`` if it is
-    not on record and this process is a worker itself, which goes on with an engine of its own.
+def verify(engine: Engine, budget: int | None, warn: Warn) -> DeviceReport:
+    """Measure the variant of an open engine, put the report on record, and check it.
+
+    Args:
+        budget: tokens a batch; ``None`` for the best one, which the engine then keeps.
 
     Raises:
         DisagreementError: under 99 % of the probes keep the checkpoint's label.
-        BundleError, DeviceError: it does not run here.
+        BundleError, DeviceError: the variant does not run here.
     """
-    report = read_report(use, budget) if engine is None else None
-    if report is None:
-        if engine is None:
-            warn(f"first use of {use}: verifying")
-            if is_worker():
-                return None
-        report = verify_in_worker(use, budget) if engine is None else measure(engine, budget)
-        keep_report(use, budget, report, warn)
+    warn(f"first use of {engine.use}: verifying")
+    report = measure(engine, budget)
+    keep_report(engine.use, budget, report, warn)
+    check_agreement(engine.use, report)
+    return report
+
+
+def check_agreement(use: VariantOnDevice, report: DeviceReport) -> None:
+    """Refuse (:class:`DisagreementError`) a variant with which under 99 % of the probes keep the checkpoint's label."""
     if report.agreement < MINIMUM_AGREEMENT:
         raise DisagreementError(
             f"bundle {use.bundle.name}: the {use.variant} variant on {use.device} gives the checkpoint's label on only "
             f"{report.agreement:.1%} of {report.probes} probes (largest logit difference {report.bound:.3g}); choose "
             "another --precision"
         )
-    return report
 
 
 def read_report(use: VariantOnDevice, budget: int | None) -> DeviceReport | None:
@@ -309,74 +305,3 @@ def _rate(
     except OutOfMemoryError:
         return 0.0
     return int(probes.lengths[batch.pairs].sum()) / best
-
-
-class _Request(Record, frozen=True, kw_only=True):
-    """A variant to verify: a bundle's folder, a device by its name, further fields of :class:`.VariantOnDevice`."""
-
-    bundle: str
-    device: str
-    use: dict[str, Any]
-    budget: int | None
-
-
-class _Reply(Record, frozen=True, kw_only=True):
-    """Progress, or with a report or an error the last one. ``kind``: the class of the error."""
-
-    report: DeviceReport | None = None
-    kind: str = ""
-    error: str = ""
-
-
-def verify_in_worker(use: VariantOnDevice, budget: int | None) -> DeviceReport:
-    """Verify a variant in a process that is ended when it makes no progress."""
-    request = _Request(
-        bundle=str(use.bundle.path.absolute()),
-        device=str(use.device),
-        use={name: getattr(use, name) for name in ("variant", "threads", "options", "device_memory")},
-        budget=budget,
-    )
-    worker, how = None, f"was stopped after {SILENCE_S:.0f} s without progress"
-    try:
-        worker = WorkerProcess(WORKER, _Reply)
-        worker.send(request)
-        while wait([worker.connection], SILENCE_S):
-            reply = worker.receive()
-            note_progress()
-            if reply.error:
-                raise getattr(errors, reply.kind, BundleError)(reply.error)
-            if reply.report is not None:
-                return reply.report
-    except (EOFError, OSError) as e:
-        how = f"could not be started: {first_line(e)}" if worker is None else worker.end().reason
-    except (DamagedFileError, SchemaError) as e:
-        how = f"gave no result ({e})"
-    finally:
-        if worker is not None:
-            worker.kill()
-            worker.close()
-    raise BundleError(
-        f"bundle {use}: the process that tried it {how}; a bundle that `scorer export` wrote does not do that: export "
-        "it again, or choose another --precision or --device"
-    )
-
-
-def serve_verification(descriptor: int) -> NoReturn:
-    """Verify one variant: the process of :func:`verify_in_worker`."""
-    channel, requests = serve(descriptor, _Request)
-    request: _Request = requests.get()
-    report_progress(partial(channel.send, _Reply()), _TICK_S)
-    try:
-        use = VariantOnDevice(Bundle.load(request.bundle), device=device_of(request.device), **request.use)
-        engine = Engine(use, request.budget or use.device.spec.token_budgets[0])
-        reply = _Reply(report=measure(engine, request.budget))
-    except ScorerError as e:
-        reply = _Reply(kind=type(e).__name__, error=str(e))
-    except BaseException as e:  # whatever a bundle makes a library raise, is about the bundle
-        reply = _Reply(error=f"bundle {request.bundle} cannot be used: {type(e).__name__}: {first_line(e)}")
-    channel.send(reply)
-    os._exit(0)  # threads of a call that does not end would be waited for
-
-
-if __name__ == "__main__":
-    serve_verification(int(sys.argv[1]))

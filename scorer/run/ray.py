@@ -28,7 +28,7 @@ from ..storage.plan import Plan
 from ..storage.shards import CHANGED, UNOPENED, InputFile, OpenedFile, RefusedError, Shard
 from ..system.codec import decode, encode, program_version
 from ..system.processors import usable_cpus
-from ..system.worker_process import WorkerEnd, WorkerHandle, become_worker
+from ..system.worker_process import WorkerEnd, WorkerHandle
 from .devices import share_of
 from .executors import (
     Begin,
@@ -108,7 +108,6 @@ class RayActor:
         Args:
             number, processors: which share of this node's processors it may use; all of 0.
         """
-        become_worker()
         if processors and (cpus := share_of(usable_cpus(), number, processors)):
             os.sched_setaffinity(0, cpus)
 

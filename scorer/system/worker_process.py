@@ -29,7 +29,6 @@ from .codec import decode, encode
 _ROOT = str(Path(__file__).resolve().parents[2])
 _GRACE_SECONDS = 1.0
 _PR_SET_PDEATHSIG = 1
-_WORKER = "D2T_SCORER_WORKER"
 
 
 class WorkerEnd(NamedTuple):
@@ -100,7 +99,7 @@ class WorkerProcess(WorkerHandle):
                     stderr=subprocess.STDOUT,
                     pass_fds=[worker_end.fileno()],
                     process_group=0,
-                    env={**os.environ, "PYTHONPATH": os.pathsep.join([*paths, _ROOT]), _WORKER: str(os.getpid())},
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join([*paths, _ROOT])},
                 )
         except BaseException:
             parent_end.close()
@@ -142,16 +141,6 @@ class WorkerProcess(WorkerHandle):
         hint = " (often for want of memory)" if was_killed else ""
         last = next(filter(None, reversed(lines)), "")
         return WorkerEnd(f"ended with {end_status}{hint}" + (f": {last[:300]}" if last else ""), was_killed)
-
-
-def is_worker() -> bool:
-    """Whether this process is a worker, where native code may crash or hang."""
-    return os.environ.get(_WORKER) == str(os.getppid())
-
-
-def become_worker() -> None:
-    """Declare this process a worker; another program has started it."""
-    os.environ[_WORKER] = str(os.getppid())
 
 
 def serve(descriptor: int, requests: Any) -> tuple[Channel, queue.SimpleQueue[Any]]:

@@ -1,17 +1,15 @@
-"""Verification of a variant: in a process of bounded time and memory, once; what is kept of it; the budget chosen."""
+"""Verification of a variant: once; what is kept of it; the budget chosen."""
 
 from __future__ import annotations
 
 import json
-import os
-import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from scorer.errors import BundleError, DeviceError, ScorerError
+from scorer.errors import BundleError, DeviceError
 from scorer.inference import verification
 from scorer.inference.bundle import Bundle
 from scorer.inference.device import KINDS, device
@@ -19,7 +17,6 @@ from scorer.inference.engine import DeviceReport, Engine
 from scorer.inference.session import OutOfMemoryError, VariantOnDevice
 from scorer.inference.verification import choose_budget, open_engine
 from scorer.system.codec import decode
-from scorer.system.worker_process import WorkerProcess
 from tests.bundles import make_bundle
 from tests.faults import hostile_graphs as graphs
 from tests.inference.wrapping import with_row
@@ -28,16 +25,17 @@ USUAL = KINDS["cpu"].token_budgets[0]
 
 
 @pytest.fixture
-def workers(monkeypatch: pytest.MonkeyPatch) -> list[WorkerProcess]:
-    """The processes that verify."""
-    found: list[WorkerProcess] = []
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The variants that are measured, in order."""
+    variants: list[str] = []
+    measure = verification.measure
 
-    def start(module: str, replies: Any) -> WorkerProcess:
-        found.append(WorkerProcess(module, replies))
-        return found[-1]
+    def recorded(engine: Engine, budget: int | None) -> DeviceReport:
+        variants.append(engine.use.variant)
+        return measure(engine, budget)
 
-    monkeypatch.setattr(verification, "WorkerProcess", start)
-    return found
+    monkeypatch.setattr(verification, "measure", recorded)
+    return variants
 
 
 @pytest.fixture
@@ -52,29 +50,24 @@ def start(bundle: Path, **options: Any) -> Engine:
         return engine
 
 
-def test_one_process_for_each_variant_and_none_on_the_second_use(
-    tiny: Path, kept: Path, workers: list[WorkerProcess]
+def test_each_variant_is_measured_once_in_this_process(tiny: Path, kept: Path, measured: list[str]) -> None:
+    first = start(tiny, precision="int8")
+    assert first.report is not None and first.computed > 0 and measured == ["int8"]
+    assert first.grid.token_budget == first.report.token_budget
+    again = start(tiny, precision="int8")
+    assert again.report == first.report and again.computed == 0, "the probes ran a second time"
+    start(tiny, precision="int8", token_budget=first.report.token_budget)
+    assert measured == ["int8"], "the budget that was chosen is verified"
+    start(tiny, precision="int8", threads=3)  # numbers and speed may be others
+    assert measured == ["int8", "int8"]
+
+
+def test_fp32_is_measured_once_where_it_may_answer_for_another_variant(
+    tiny: Path, kept: Path, measured: list[str]
 ) -> None:
     for _ in range(2):
-        engine = start(tiny, precision="int8")
-        assert engine.computed == 0, "the probes ran a second time"
-        assert len(workers) == 1
-        assert not Path(f"/proc/{workers[0].pid}").exists(), "it is still there"
-    assert engine.report is not None
-    start(tiny, precision="int8", token_budget=engine.report.token_budget)
-    assert len(workers) == 1, "the budget that was chosen is verified"
-    start(tiny, precision="int8", threads=3)  # numbers and speed may be others
-    assert len(workers) == 2
-
-
-def test_a_worker_verifies_by_itself_and_goes_on(
-    tiny: Path, kept: Path, monkeypatch: pytest.MonkeyPatch, workers: list[WorkerProcess]
-) -> None:
-    monkeypatch.setattr(verification, "is_worker", lambda: True)
-    engine = start(tiny, precision="fp32", exact=True)
-    assert not workers and engine.computed > 0 and engine.report is not None
-    assert engine.grid.token_budget == engine.report.token_budget
-    assert start(tiny, precision="fp32").computed == 0
+        start(tiny, precision="int8", exact=True)
+        assert measured == ["int8", "fp32"]
 
 
 def test_the_files_of_a_variant_are_hashed_once(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,13 +104,13 @@ REPORT = {"schema": 1, "probes": 32, "agreement": 1.0, "bound": 0.0, "invariance
 
 @pytest.mark.parametrize("change", [{"agreement": float("nan")}, {"token_budget": "1024"}, {"schema": 2}], ids=repr)
 def test_a_report_of_the_wrong_form_is_measured_again(
-    tiny: Path, kept: Path, workers: list[WorkerProcess], change: dict[str, Any]
+    tiny: Path, kept: Path, measured: list[str], change: dict[str, Any]
 ) -> None:
     start(tiny, precision="fp32", token_budget=1024)
     (path,) = kept.iterdir()
     path.write_text(json.dumps(REPORT | change))
     report = start(tiny, precision="fp32", token_budget=1024).report
-    assert len(workers) == 2
+    assert measured == ["fp32", "fp32"]
     assert report is not None and report.probes == 32 and report.agreement == 1.0
     assert decode(path.read_bytes(), DeviceReport, path.name) == report
 
@@ -134,41 +127,6 @@ def test_a_graph_that_gives_no_logits(tmp_path: Path, change: graphs.Change, mes
     with pytest.raises((BundleError, DeviceError), match=message) as found:
         start(graphs.bundle_with(tmp_path / "b", change))
     assert "\n" not in str(found.value)
-
-
-@pytest.mark.slow
-def test_a_graph_that_does_not_end_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: list[WorkerProcess]
-) -> None:
-    monkeypatch.setattr(verification, "SILENCE_S", 6.0)
-    with pytest.raises(BundleError, match="was stopped after 6 s without progress"):
-        start(graphs.bundle_with(tmp_path / "b", graphs.endless(always=True)))
-    assert workers[0].end().reason.startswith("ended with SIGKILL")
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ("import os; os.abort()", "the process that tried it ended with SIGABRT"),
-        ("raise SystemExit('memory allocation of 3200000000 bytes failed')", "exit code 1: memory allocation of"),
-        ("REPLY = '[' * 100000", "gave no result"),
-        ('REPLY = \'{"report": {"probes": 0}}\'', "gave no result"),
-        ('REPLY = \'{"kind": "DeviceError", "error": "no"}\'', "^no$"),
-    ],
-)
-def test_whatever_becomes_of_the_worker_is_an_error(
-    tiny: Path, tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch, body: str, message: str
-) -> None:
-    reply = "\nimport sys, time\nfrom multiprocessing.connection import Connection\n"
-    reply += "Connection(int(sys.argv[1])).send_bytes(REPLY.encode()); time.sleep(60)"
-    (tmp_path / "another_worker.py").write_text(body + (reply if "REPLY" in body else ""))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setattr(verification, "WORKER", "another_worker")
-    before = threading.active_count()
-    with pytest.raises(ScorerError, match=message):
-        start(tiny, precision="fp32")
-    assert not kept.exists(), "something was kept of it"
-    assert threading.active_count() == before
 
 
 FULL = "CUDA failure 2: out of memory"

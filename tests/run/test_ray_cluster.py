@@ -75,9 +75,8 @@ def test_a_node_with_another_version_has_no_worker(monkeypatch: pytest.MonkeyPat
     assert f"d2t-scorer {__version__}, the driver has 9.9" in RayActor().prepare("9.9")
 
 
-def test_the_actor_answers_as_a_worker_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_actor_answers_as_a_worker_process(tmp_path: Path) -> None:
     """A file that is no Parquet file, then a bundle that is not there."""
-    monkeypatch.setattr("scorer.run.ray.become_worker", lambda: None)
     (tmp_path / "a.parquet").write_text("no")
     settings = Settings(tmp_path / "nothing")
     actor = RayActor()
