@@ -216,9 +216,9 @@ def test_the_fallback_is_taken_and_the_reason_is_said(
     install(monkeypatch)
     failing, tried, said = {PREFERRED}, list[str](), list[str]()
 
-    def report(use: VariantOnDevice, *others: Any) -> DeviceReport:
-        tried.append(use.attention)
-        if use.attention in failing:
+    def report(engine: Engine, *others: Any) -> DeviceReport:
+        tried.append(engine.use.attention)
+        if engine.use.attention in failing:
             raise failure
         return DeviceReport(probes=1, agreement=1.0, bound=0.0, invariance_error=0.0, token_budget=4096)
 
