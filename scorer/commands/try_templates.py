@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,19 +54,23 @@ def try_command(
         if write.exists() and not force:
             raise OutputError(f"--write: {write} exists; choose another name, or replace it with --force")
     report = try_templates(model.settings(columns), inputs, source.form, source.delimiter, rows, say_once)
-    if write is not None:
+    if write is not None and report.is_new:
         write_proposal(report, write)
     print_result(
         report,
         as_json,
-        lambda console, result: _print(console, result, _run_options(result, write, model, columns, source)),
+        lambda console, result: _print(
+            console, result, write, run_command(result, inputs, write, model, columns, source)
+        ),
     )
 
 
-def _run_options(report: TrialReport, file: Path | None, *groups: Any) -> str:
-    """The options of this command for a run, with the proposed templates and reading."""
-    changed = {"templates": str(file or "T.json"), "reading": report.proposed_reading}
-    words: list[str] = []
+def run_command(report: TrialReport, inputs: Sequence[str], file: Path | None, *groups: Any) -> str:
+    """The command that scores the inputs with the options of this one, and the proposed templates and reading."""
+    changed: dict[str, str] = {"reading": report.proposed_reading}
+    if report.is_new:
+        changed["templates"] = str(file or "T.json")
+    words = ["scorer", "run", *map(shlex.quote, inputs), "--out", "scored"]
     for options in groups:
         for field in fields(options):
             value = changed.get(field.name, getattr(options, field.name))
@@ -85,28 +89,37 @@ def _items(value: Any, name: str) -> Iterable[Any]:
     return value if isinstance(value, tuple) else [value]
 
 
-def _print(console: Console, report: TrialReport, options: str) -> None:
+def _print(console: Console, report: TrialReport, file: Path | None, command: str) -> None:
     console.print(f"{report.rows:,} rows, {share(report.ok)} of them OK (reading: {report.reading})")
     console.print(f"texts that the facts do not say: {share(report.unsupported)}")
+    compares = report.ok_without is not None
     console.print(
         f"{'predicate':28} {'facts':>6} {'pass':>6} {'value as it is':>15} {'other notation':>15} {'no template':>12}"
+        + f" {'pass without templates':>23}" * compares
     )
     for trial in report.predicates:
-        shares = (trial.passed, trial.as_it_is, trial.other_notation, trial.without_template)
+        shares = [trial.passed, trial.as_it_is, trial.other_notation, trial.without_template]
         cells = [f"{share(value):>{width}}" for value, width in zip(shares, (6, 15, 15, 12), strict=True)]
+        if compares:
+            cells.append(f"{share(trial.passed_without):>23}")
         console.print(f"{trial.predicate[:28]:28} {trial.facts:>6,} {' '.join(cells)}")
     for trial in report.predicates:
         _print_failing(console, trial)
     console.print("Hints" if report.hints else "Hints: none")
     for hint in report.hints:
         console.print(hint if hint.startswith(" ") else f"- {hint}")
-    console.print("Proposed templates")
-    console.print(json.dumps(report.proposed, indent=1, ensure_ascii=False))
-    console.print(f"rows OK: {share(report.ok)}, with the proposal {share(report.proposed_ok)}")
+    if report.is_new:
+        console.print("Proposed templates" if file else "Proposed templates; --write T.json saves them")
+        console.print(json.dumps(report.proposed, indent=1, ensure_ascii=False))
+    else:
+        written = f"; {file} is not written" if file else ""
+        console.print(f"Proposed templates: none, no other wording made more facts pass or more rows OK{written}")
+    without = f", without the templates {share(report.ok_without)}" if compares else ""
+    console.print(f"rows OK: {share(report.ok)}{without}, with the proposal {share(report.proposed_ok)}")
     for line in _UNKNOWN:
         console.print(line)
-    console.print("Run with the proposal:")
-    console.print(f"scorer run IN --out OUT {options}")
+    console.print("Run with the proposal:" if report.is_new else "Run:")
+    console.print(command)
 
 
 def _print_failing(console: Console, trial: PredicateTrial) -> None:

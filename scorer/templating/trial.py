@@ -111,6 +111,11 @@ class Trial:
         trial._passed = self._passed
         return trial
 
+    @property
+    def has_backoff(self) -> bool:
+        """Whether facts without a template can be judged."""
+        return self._options.missing_template == "backoff"
+
     def judge(self, templates: Templates, reading: Reading) -> list[SampledRow]:
         """The rows without an error and with a text, under some templates."""
         options = replace(self._options, reading=reading)

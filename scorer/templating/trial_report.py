@@ -14,7 +14,7 @@ from ..scoring.settings import Settings
 from ..storage.user_files import write_user_file
 from ..system.codec import Record
 from ..system.files import Format
-from .proposals import GOOD, OFTEN, SELDOM, Content, Proposer, notation_counts, share
+from .proposals import GOOD, LEAST_GAIN, OFTEN, SELDOM, Content, Proposer, notation_counts, pass_shares, share
 from .trial import SampledRow, Trial, check_settings, read_sample
 
 EXAMPLES = 3
@@ -33,6 +33,8 @@ class PredicateTrial(Record, frozen=True, kw_only=True):
     other_notation: float
     """Share of facts with the value in the text in another notation only."""
     without_template: float
+    passed_without: float | None = None
+    """Share of facts that pass without any template; ``None`` where none were tried."""
     failing: list[tuple[str, str]]
     """Facts that fail, as worded, each with its text."""
 
@@ -55,9 +57,13 @@ class TrialReport(Record, frozen=True, kw_only=True):
     """Advice for people."""
     proposed: Content
     """A template file."""
+    is_new: bool
+    """Whether it differs from the templates that were tried."""
     proposed_reading: Reading
     proposed_ok: float
     """Share of rows that are ``OK`` under the proposed file and reading."""
+    ok_without: float | None = None
+    """Share of rows that are ``OK`` without any template; ``None`` where none were tried."""
 
 
 def try_templates(
@@ -95,7 +101,8 @@ def _read_content(settings: Settings, of_bundle: Path | None) -> Content:
 
 def _report(trial: Trial, templates: Templates, content: Content, reading: Reading) -> TrialReport:
     judged = trial.judge(templates, reading)
-    predicates = sorted(_predicates(judged, templates), key=lambda predicate: predicate.passed)
+    without = trial.judge(Templates(), reading) if content and trial.has_backoff else None
+    predicates = sorted(_predicates(judged, templates, without), key=lambda predicate: predicate.passed)
     noted = [predicate for predicate in predicates if predicate.other_notation > 0.3]
     proposed_reading: Reading = "plain" if noted else reading
     proposer = Proposer(trial, content, proposed_reading)
@@ -111,14 +118,25 @@ def _report(trial: Trial, templates: Templates, content: Content, reading: Readi
         unsupported=share(judged, lambda row: not row.supported),
         reading=reading,
         predicates=predicates,
-        hints=[*hints, *proposer.notes, *_hints_of_failing(after, Templates.from_dict(proposer.content))],
+        hints=[
+            *hints,
+            *_hints_of_templates(predicates),
+            *proposer.notes,
+            *_hints_of_failing(after, Templates.from_dict(proposer.content)),
+        ],
         proposed=proposer.content,
+        is_new=proposer.content != content,
         proposed_reading=proposed_reading,
         proposed_ok=share(after, lambda row: row.is_ok),
+        ok_without=None if without is None else share(without, lambda row: row.is_ok),
     )
 
 
-def _predicates(rows: Sequence[SampledRow], templates: Templates) -> list[PredicateTrial]:
+def _predicates(
+    rows: Sequence[SampledRow], templates: Templates, without: Sequence[SampledRow] | None = None
+) -> list[PredicateTrial]:
+    """The predicates of judged rows. ``without``: the same rows, judged without templates."""
+    passed_without = {} if without is None else pass_shares(without, templates)
     facts: dict[str, list[tuple[bool, bool, bool, bool]]] = {}
     failing: dict[str, list[tuple[str, str]]] = {}
     for row in rows:
@@ -137,9 +155,20 @@ def _predicates(rows: Sequence[SampledRow], templates: Templates) -> list[Predic
             as_it_is=share(outcomes, lambda fact: fact[1]),
             other_notation=share(outcomes, lambda fact: fact[2]),
             without_template=share(outcomes, lambda fact: fact[3]),
+            passed_without=passed_without.get(predicate),
             failing=failing.get(predicate, []),
         )
         for predicate, outcomes in facts.items()
+    ]
+
+
+def _hints_of_templates(predicates: Sequence[PredicateTrial]) -> list[str]:
+    """Advice about templates that are worse than none."""
+    return [
+        f"{trial.predicate}: its facts pass in {trial.passed:.0%} with the templates, in {trial.passed_without:.0%} "
+        "without: leave its template out, or word it otherwise"
+        for trial in predicates
+        if trial.passed_without is not None and (trial.passed_without - trial.passed) * trial.facts >= LEAST_GAIN
     ]
 
 

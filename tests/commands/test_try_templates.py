@@ -54,8 +54,9 @@ def test_what_it_says_of_a_sample(matches: Path, tmp_path: Path, model: str) -> 
     content = json.loads(proposed.read_text())
     assert "scorer templates try" in content.pop("$proposed")
     assert Templates.from_dict(content).sha256 == Templates.load(proposed).sha256
-    assert said.rstrip().splitlines()[-1].startswith("scorer run IN --out OUT ")
-    options = shlex.split(said.rstrip().splitlines()[-1])[5:]
+    last = said.rstrip().splitlines()[-1]
+    assert last.startswith(f"scorer run {matches} --out scored ")
+    options = shlex.split(last)[5:]
     assert options[options.index("--reading") + 1] == "plain" and str(proposed) in options
     scorer("run", matches, "--out", tmp_path / "out", *options)
 
@@ -66,6 +67,7 @@ def test_the_same_as_json(matches: Path, model: str) -> None:
     by_name = {one["predicate"]: one for one in found["predicates"]}
     assert by_name["home"] | {"passed": 0, "failing": []} == {
         "predicate": "home", "facts": 6, "passed": 0, "as_it_is": 1.0, "other_notation": 0.0, "without_template": 1.0,
+        "passed_without": None,
         "failing": [],
     }  # fmt: skip
     assert by_name["attendance"]["as_it_is"] == pytest.approx(1 / 3)
@@ -106,3 +108,34 @@ def test_check_takes_the_columns_of_raw_data(matches: Path, tmp_path: Path) -> N
     file.write_text('{"$sentences": ["<home> <home_goals>-<away_goals> <away>."]}')
     given = ["--data", *columns(matches)]
     assert "30 facts in 6 rows; 6 by backoff" in scorer("templates", "check", file, *given, "--delimiter", ";").stdout
+
+
+def test_with_nothing_to_propose_no_file_is_written(tmp_path: Path, model: str) -> None:
+    """The facts are the texts, so that every row is OK."""
+    data, proposed = tmp_path / "my data.jsonl", tmp_path / "t.json"
+    row = {"triples": ["Blue Spice | eatType | pub"], "text": "The eat type of Blue Spice is pub."}
+    data.write_text(f"{json.dumps(row)}\n" * 3)
+    said = scorer("templates", "try", data, "--bundle", model, "--write", proposed).stdout
+    assert "Hints: none" in said and "Proposed templates: none" in said and f"{proposed} is not written" in said
+    assert "$proposed" not in said and "{}" not in said and not proposed.exists()
+    assert said.splitlines()[-1] == f"scorer run '{data}' --out scored --bundle {model}"
+    found = json.loads(scorer("templates", "try", data, "--bundle", model, "--json").stdout)
+    assert (found["is_new"], found["proposed"], found["ok_without"]) == (False, {}, None)
+
+
+def test_a_template_is_compared_with_none(tmp_path: Path, model: str) -> None:
+    data, own = tmp_path / "data.jsonl", tmp_path / "own.json"
+    rows = [
+        {"triples": [f"{name} | eatType | pub"], "text": f"The eat type of {name} is pub."}
+        for name in ["Ash", "Bow", "Cob"]
+    ]
+    data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    own.write_text('{"eatType": "<subject> was closed by the police of Rome."}')
+    command = ["templates", "try", data, "--bundle", model, "--templates", own]
+    said = scorer(*command).stdout
+    assert "pass without templates" in said
+    assert "eatType: its facts pass in 0% with the templates, in 100% without: leave its template out" in said
+    found = json.loads(scorer(*command, "--json").stdout)
+    (predicate,) = found["predicates"]
+    assert (predicate["passed"], predicate["passed_without"]) == (0, 1)
+    assert (found["ok"], found["ok_without"]) == (0, 1)
