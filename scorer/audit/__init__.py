@@ -21,16 +21,16 @@ __all__ = ["AuditOptions", "audit"]
 
 @dataclass(frozen=True)
 class AuditOptions(CheckedFields):
-    """Options of an audit.
-
-    ``baseline``: the output to compare with, or its parts. ``gates``: TOML files. ``by``: groupings, each a tuple of
-    columns; by default the column ``system``, if there is one. ``history``: the history file.
-    """
+    """Options of an audit."""
 
     baseline: Path | StoreUri | tuple[Path | StoreUri, ...] | None = None
+    """The output to compare with, or its parts."""
     gates: tuple[Path, ...] = ()
+    """TOML files of gates."""
     by: tuple[tuple[str, ...], ...] = ()
+    """Groupings, each a tuple of columns; by default the column ``system``, if there is one."""
     history: Path | None = None
+    """The history file."""
     compare: tuple[str, str] | None = option(
         "Compare these two values of the first --by column, paired by input. Default: the two largest groups, unless a "
         "third is as large.",

@@ -21,18 +21,24 @@ ROWS = "rows"
 
 
 class Drift(NamedTuple):
-    """``now``, ``before``: of the last nights and of those before them. ``nights``, ``nights_before``: how many. ``p``:
-    how often chance alone gives such an increase; null where one side has no rows. ``since``: the first of the nights
-    up to this one at which p was below a limit; null where it is not."""
+    """A rate of the new rows of the last nights, compared with the nights before them."""
 
     now: Rate
+    """Rate of the last nights."""
     before: Rate
+    """Rate of the nights before them."""
     low: float | None
+    """Lower limit of the 95 % interval of the difference."""
     high: float | None
+    """Upper limit of the 95 % interval of the difference."""
     nights: int
+    """Number of the last nights."""
     nights_before: int
+    """Number of the nights before them."""
     p: float | None
+    """One-sided p-value: the probability that chance alone gives such an increase; null where one side has no rows."""
     since: str | None
+    """The first of the nights up to this one at which ``p`` was below a limit; null where it is not."""
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,14 @@ ID = "id"
 
 @dataclass(frozen=True)
 class RowReader:
-    """Reads single rows of a run, for people. ``columns``: shown as the row's group."""
+    """Reads single rows of a run, for people."""
 
     run: ScannedRun
+    """The run."""
     columns: Sequence[str]
+    """Columns shown as the row's group."""
     templates: Templates | None
+    """Templates of the run, if they are known."""
 
     def rows(self, kinds: Mapping[int, str]) -> dict[int, WorstRow]:
         """Rows by number in the whole output. ``kinds``: of each."""

@@ -182,15 +182,20 @@ def _named(counts: Ints, names: Iterable[str]) -> dict[str, int]:
 
 
 class Sides(NamedTuple):
-    """Samples of a group. ``then``, ``this``: all rows of the baseline and of this run. ``went``, ``came``: rows in one
-    run only. ``gone``, ``fresh``: of these, the ones that are no halves of rewritten pairs."""
+    """Samples of a group in both runs."""
 
     then: Sample
+    """All rows of the baseline."""
     this: Sample
+    """All rows of this run."""
     went: Sample
+    """Rows of the baseline only."""
     came: Sample
+    """Rows of this run only."""
     gone: Sample
+    """Rows of the baseline only that are in no rewritten pair."""
     fresh: Sample
+    """Rows of this run only that are in no rewritten pair."""
 
 
 def _side_samples(before: RunRates, after: RunRates, grouping: Grouping) -> list[Samples]:

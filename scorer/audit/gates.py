@@ -47,18 +47,29 @@ _OF_LABELS = (*_OF_SIDES, "empty_rate", "mean_confidence", "label_flips", "psi_c
 
 
 class Rule(Record, frozen=True):
-    """One ``[[gates]]`` table. After :func:`load_gates`, ``group`` has texts, and the thresholds have no sign."""
+    """One ``[[gates]]`` table. After :func:`load_gates`, the values of ``group`` are text, and the thresholds have no
+    sign."""
 
     metric: str
+    """Name of the metric."""
     warn: float | None = None
+    """Threshold of a warning."""
     fail: float | None = None
+    """Threshold of a failure."""
     fail_p: float | None = None
+    """Probability below which the gate fails."""
     group: Mapping[str, Any] = field(default_factory=dict)
+    """Columns and values of the one group to judge."""
     by: tuple[str, ...] = ()
+    """Columns of the groups to judge."""
     against: Literal["baseline", "removed", "history"] | None = None
+    """Rows to compare with."""
     nights: Annotated[int, Meta(ge=0, le=1000)] = 0
+    """Length of each of the two windows of the history."""
     min_rows: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    """Rows below which the gate is silent."""
     missing: Literal["fail", "pass"] = "fail"
+    """Result of the gate without a figure."""
 
     @property
     def grouping(self) -> Grouping:
@@ -227,19 +238,30 @@ def reason_for_nothing(checked: Checked) -> str:
 
 
 class _Figure(NamedTuple):
-    """A metric now and before, and the interval of what the thresholds apply to."""
+    """A metric, and the interval of the value that the thresholds apply to."""
 
     now: float | None = None
+    """The metric in this run."""
     before: float | None = None
+    """The metric in the baseline, or before the last nights."""
     low: float | None = None
+    """Lower limit of the 95 % interval."""
     high: float | None = None
+    """Upper limit of the 95 % interval."""
     p: float | None = None
+    """Probability of such an increase without a change."""
     versus: str = "since the baseline"
+    """The comparison, in words."""
     difference: float | None = None
+    """Difference that the thresholds apply to, where it is not ``now`` minus ``before``."""
     mix: str = ""
+    """Suffix of a difference at the mix of the baseline, in words."""
     since: str | None = None
+    """First of the nights at which the gate would have failed."""
     rows: int = 0
+    """Rows of the last nights."""
     nights: int = 0
+    """Number of the last nights."""
 
 
 GateStatus = Literal["pass", "warn", "fail", "silent"]

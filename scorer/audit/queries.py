@@ -26,32 +26,42 @@ _FINE, _FINE_BEFORE, _FINE_REWRITTEN = map(FINE_LABEL.format, ("state", "other_s
 
 
 class GroupRowCounts(NamedTuple):
-    """Rows by group and state, kind of error, or joined notes, *Shape:* (groups, kinds) each; reused labels,
-    (groups,)."""
+    """Rows by group and kind. int64, *Shape:* (groups, kinds)."""
 
     states: Ints
+    """Rows by state."""
     errors: Ints
+    """Rows by kind of error."""
     notes: Ints
+    """Rows by joined notes."""
     reused: Ints
+    """Reused labels. *Shape:* (groups,)."""
 
 
 class GroupFactCounts(NamedTuple):
-    """Facts by group and predicate, int64, *Shape:* (groups, predicates). ``all``: that could be read; ``checked``:
-    those asked of a text; ``omitted``: of these; ``contradicted``: of the omitted ones."""
+    """Facts by group and predicate. int64, *Shape:* (groups, predicates)."""
 
     all: Ints
+    """Facts that could be read."""
     checked: Ints
+    """Facts that were asked of a text."""
     omitted: Ints
+    """Checked facts that the text omits."""
     contradicted: Ints
+    """Omitted facts that the text says wrongly."""
 
 
 class Pair(NamedTuple):
-    """A row and its counterpart in the baseline, -1 without one, and the FINE labels of both, -1 without one."""
+    """A row and its counterpart in the baseline."""
 
     row: int
+    """Number of the row."""
     before: int
+    """Number of the row in the baseline, -1 without one."""
     label: int
+    """FINE label."""
     label_before: int
+    """FINE label in the baseline, -1 without one."""
 
 
 def match(before: ScannedRun, after: ScannedRun) -> None:

@@ -26,10 +26,12 @@ _RATE = "not_ok_rate"
 
 
 class Answer(NamedTuple):
-    """``title``: a few words. ``sentence``: the figures."""
+    """The first line of an audit without gates."""
 
     title: str
+    """A few words."""
     sentence: str | None = None
+    """The figures."""
 
 
 def answer(

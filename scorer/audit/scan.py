@@ -79,18 +79,25 @@ def rate_states(sides: Sides, contradictions_known: bool) -> dict[str, tuple[Boo
 
 @dataclass
 class ScannedRun:
-    """A run in the database: rows in ``table``, facts in ``table`` + ``_facts``, group codes in ``g0``, ``g1``, ...
-    ``facts``: the column of facts that the run read, and how it holds them; null where the output did not keep it.
-    ``contradictions_known``: whether some rows say which of their facts are contradicted."""
+    """A run in the database."""
 
     output: Output
+    """The output of the run."""
     database: Database
+    """The database."""
     table: str
+    """Table of the rows, with group codes in ``g0``, ``g1``, ...; the facts are in the table of this name with
+    ``_facts``."""
     facts: tuple[str, FactForm] | None
+    """Column of facts that the run read, and its form; null where the output did not keep it."""
     contradictions_known: bool = False
+    """Whether some rows say which of their facts are contradicted."""
     predicates: Names = field(default_factory=dict)
+    """Predicates and their codes."""
     errors: Names = field(default_factory=dict)
+    """Kinds of errors and their codes."""
     notes: Names = field(default_factory=dict)
+    """Joined notes and their codes."""
 
     def __len__(self) -> int:
         return len(self.output)
@@ -246,12 +253,14 @@ def _kinds(column: pa.Array, names: Names) -> Ints:
 
 @dataclass
 class Facts:
-    """The facts of a window. ``lengths``: int64, *Shape:* (rows,). ``predicate``: int64, *Shape:* (facts,), numbers in
-    the reader's ``predicates``, -1 for null. ``hash``: uint64, *Shape:* (facts,), of all parts of a fact."""
+    """The facts of a window."""
 
     lengths: Ints
+    """Number of facts of each row. int64, *Shape:* (rows,)."""
     predicate: Ints
+    """Code of the reader's ``predicates``, -1 for null. int64, *Shape:* (facts,)."""
     hash: Hashes
+    """Hash of all parts of each fact. uint64, *Shape:* (facts,)."""
 
     @property
     def offsets(self) -> Ints:

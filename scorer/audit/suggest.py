@@ -76,12 +76,14 @@ def change_gates(document: Document) -> str:
 
 
 class Chances(NamedTuple):
-    """Shares of runs without a change in which a gate may ``fail``, and in which one on a value and one on an increase
-    may warn."""
+    """Shares of runs without a change in which a gate may warn or fail."""
 
     fail: float
+    """Share of runs in which a gate may fail."""
     value: float
+    """Share of runs in which a gate on a value may warn."""
     increase: float
+    """Share of runs in which a gate on an increase may warn."""
 
 
 def _groupings(document: Document) -> list[tuple[Grouping, list[GroupFigures]]]:
@@ -109,11 +111,14 @@ def _chances(document: Document) -> Chances:
 
 
 class _ValueLimits(NamedTuple):
-    """Limits of a gate on a value, and how often chance alone exceeds one."""
+    """Limits of a gate on a value."""
 
     warn: float
+    """Threshold of a warning."""
     fail: float
+    """Threshold of a failure."""
     by_chance: Callable[[float], float]
+    """Probability that chance alone exceeds a limit."""
 
 
 def _value_limits(rate: Rate, warn: float, fail: float, effect: float, chances: Chances) -> _ValueLimits:

@@ -75,20 +75,30 @@ def for_prometheus(text: str) -> str:
 
 @dataclass(frozen=True)
 class Limits:
-    """Caps on everything whose length depends on the data. ``cases``: rows of each kind. ``text``: characters of a
-    text. ``name``: of a name, path or object."""
+    """Limits on everything with a length that depends on the data."""
 
     cases: int = 20
+    """Rows of each kind."""
     kinds: int = 12
+    """Kinds of rows."""
     facts: int = 16
+    """Facts of a row."""
     groups: int = 200
+    """Groups of a grouping."""
     predicates: int = 200
+    """Predicates."""
     gates: int = 200
+    """Gates."""
     runs: int = 120
+    """Runs of the history."""
     few: int = 8
+    """Entries of a short list."""
     entries: int = 40
+    """Entries of a long list."""
     text: int = 700
+    """Characters of a text."""
     name: int = 200
+    """Characters of a name, path or object."""
 
     def halved(self) -> Limits:
         """Every cap halved, but at least 2."""
@@ -96,10 +106,12 @@ class Limits:
 
 
 class Clipped(NamedTuple):
-    """A text of the data. ``more``: how many characters are cut off."""
+    """A text of the data, cut."""
 
     shown: str
+    """The part that is shown."""
     more: int
+    """Number of characters that are cut off."""
 
 
 def clip(value: str, most: int) -> Clipped:
