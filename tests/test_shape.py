@@ -22,9 +22,9 @@ MODULES_OF_A_RUN = 66
 # sentences, one side alone and languages; 750 for types in place of words, and fields documented on lines of their own.
 LINES_OF_A_RUN = 14_500
 IMPORTS_OF_A_MODULE = 16  # scoring/opening, which puts a run together, with languages
-# 34,200 with metric/plain, scorer templates try, scorer compare, contradicted facts and languages. 1,200 more: fields
+# 34,200 with metric/plain, scorer templates try, scorer compare, contradicted facts and languages. 1,700 more: fields
 # are documented on lines of their own.
-LINES = 35_400
+LINES = 35_900
 LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS = 1
 # Functions with a local or a parameter named `found` or `one`, which do not say what they hold. The end is 40 at most.
