@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from ..errors import UsageError
-from ..inference.bundle import Bundle
+from ..inference.bundle import NLI, Bundle
 from ..inference.engine import EXACT_PAIRS, EncodedPairs, margin_of
 from ..inference.session import open_bundle
 from ..inference.verification import open_engine
@@ -62,7 +62,7 @@ class OpenScorer:
             side = SentenceSide(split_text, engine.room, premise, hypothesis, truncate)
         contradiction = bundle.contradiction
         if contradiction is None and options.sides != "hallucination":
-            log(f"the column contradicted is null: the bundle {bundle.name} has no threshold of contradictions")
+            log(_why_none_contradicted(bundle))
         threshold = None if contradiction is None else contradiction.threshold
         languages = LanguageSide(bundle.languages, log) if bundle.languages else None
         self.pipeline = Pipeline(engine, templates, options, settings.columns, side, threshold, languages)
@@ -140,6 +140,16 @@ def load_metric(settings: Settings, log: Log, bundle: Bundle | None = None) -> t
         settings.worst_sentence,
     )
     return templates, options
+
+
+def _why_none_contradicted(bundle: Bundle) -> str:
+    """A line on why the column ``contradicted`` is null with a bundle, and how to change that."""
+    if bundle.scheme.kind != NLI:
+        return f"note: the column contradicted is null: the model of {bundle.name} has no class of contradictions"
+    return (
+        f"note: the column contradicted is null: the bundle {bundle.name} has no threshold for it; `scorer export` of "
+        "its checkpoint measures one, where wrong values can be told from facts left out"
+    )
 
 
 def _check_protocol(settings: Settings, bundle: Bundle) -> None:
