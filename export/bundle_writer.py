@@ -201,7 +201,14 @@ def _contradiction(model: Any, opened: Checkpoint, log: Callable[[str], None]) -
     if opened.scheme.kind != NLI or opened.source.random_init:
         return None
     contradiction = measure_contradiction(model, opened.tokenizer, opened.scheme, opened.max_length)
-    log(f"contradicted: {contradiction or 'no threshold tells wrong values from facts left out'}")
+    if contradiction is None:
+        log("contradicted: no threshold tells wrong values from facts left out")
+        return None
+    wrong, left_out = contradiction.wrong_value_rate, contradiction.left_out_rate
+    log(
+        f"contradicted: from P(contradiction) {contradiction.threshold:g} on, {wrong:.0%} of the wrong values and "
+        f"{left_out:.0%} of the facts left out in the challenge set; on other data the shares differ"
+    )
     return contradiction
 
 

@@ -80,7 +80,7 @@ def print_challenge(console: Console, result: ChallengeResult) -> None:
         show(
             f"\nOmitted facts count as contradicted from P(contradiction) {measured.threshold:g} on: "
             f"{share(measured.wrong_value_rate)} of wrong values, {share(measured.left_out_rate)} of facts left out "
-            "(measured by export on the kinds wrong value and omission)"
+            "(measured by export on the kinds wrong value and omission; on other data the shares differ)"
         )
     if result.checks:
         show("\nWhat must hold between texts")

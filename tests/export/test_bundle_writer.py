@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from importlib import util
@@ -45,6 +46,15 @@ def test_the_manifest_says_what_the_bundle_is(manifest: dict[str, Any], checkpoi
     assert source["files"]["model.safetensors"] == sha256(checkpoint / "model.safetensors")
     assert str(checkpoint.parent) not in json.dumps(manifest)
     assert any("int8" in reason for reason in manifest["forced"]), "what --force kept"
+
+
+@pytest.mark.usefixtures("few_probes")
+def test_languages_are_those_that_are_named_and_otherwise_of_the_card(checkpoint: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(checkpoint, tmp_path / "checkpoint"))
+    (copy / "README.md").write_text("---\nlanguage: [de]\n---\n", encoding="utf-8")
+    of_card = exported(copy, tmp_path / "of-card", precisions=["fp32"])
+    named = exported(copy, tmp_path / "named", precisions=["fp32"], languages=["en", "fr"])
+    assert (of_card.languages, named.languages) == (("de",), ("en", "fr"))
 
 
 def test_every_file_is_there_with_its_hash_and_nothing_else(bundle: Path, manifest: dict[str, Any]) -> None:
