@@ -23,7 +23,8 @@ import numpy.typing as npt
 from scorer.audit.document import ADDED_RATES, RATES, Change, Confidence, ConfidenceChange, Group, GroupFigures
 from scorer.audit.drift import ROWS, NightlyCounts
 from scorer.audit.figures import Sides, added_rate, rate_change
-from scorer.audit.gates import Rule, evaluate, load_gates
+from scorer.audit.gate_rules import Rule, load_gates
+from scorer.audit.gates import evaluate
 from scorer.audit.mix import add_mix
 from scorer.audit.suggest import NIGHTS, change_gates, value_gates
 from scorer.metric.verdict import FINE

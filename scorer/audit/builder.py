@@ -16,8 +16,11 @@ from .database import Database, Grouping
 from .document import Baseline, Document, GroupFigures, HistoryRow, OptionsShown, RowCounts
 from .examples import RowReader, compare_rows, rows_of_finding, worst_rows
 from .figures import RunRates, add_new_rows, compare_groups, compare_runs, group_figures
+from .gate_rules import load_gates
+from .headline import headline
 from .ranking import answer
 from .scan import ScannedRun, scan_output
+from .suspect_templates import template_findings
 
 DEFAULT = "system"
 """Groups by this column unless asked otherwise, if there is one."""
@@ -38,7 +41,7 @@ class DocumentBuilder:
         self.output = open_labels(*locations_of(out), allow_partial=options.allow_partial)
         earlier = locations_of(options.baseline or ())
         self.earlier = open_labels(*earlier, allow_partial=options.allow_partial) if earlier else None
-        self.rules = gates.load_gates(options.gates, self.output.names, self.earlier is not None)
+        self.rules = load_gates(options.gates, self.output.names, self.earlier is not None)
         self.baseline = self._baseline(self.earlier) if self.earlier is not None else None
         self.by = self._groupings()
         self.groupings = list(dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)]))
@@ -103,7 +106,7 @@ class DocumentBuilder:
         checked = gates.checked(judged, self.options.require_gates)
         statuses = {gate.status for gate in judged}
         fails = "fail" in statuses or (checked.nothing_checked and checked.required)
-        doubts = findings.template_findings(run, first, whole, self.templates)
+        doubts = template_findings(run, first, whole, self.templates)
         doubts += findings.bundle_findings(self.output)
         others = [group for grouping in self.groupings if grouping not in [(), *self.by] for group in figures[grouping]]
         again, copies = findings.repeated_rows(run, before, first)
@@ -120,7 +123,7 @@ class DocumentBuilder:
             finished=summary.finished,
             partial=self.output.coverage.reason,
             status="fail" if fails else "warn" if "warn" in statuses else "pass",
-            headline=findings.headline(shown, reported, checked, short.sentence if short is not None else None),
+            headline=headline(shown, reported, checked, short.sentence if short is not None else None),
             checked=checked,
             signature=self.output.signature,
             bundle=bundle,

@@ -1,23 +1,16 @@
-"""Findings: which group changed, in what, and everything else that a reader should look at.
+"""Findings: groups that changed, in which rate, and everything else that a reader should look at.
 
-A group that changed is one finding, whatever number of gates and tests says so. A template looks wrong where its
-predicate fails in nearly all groups, by the rule of :func:`looks_wrong`.
+A group that changed is one finding, whatever number of gates and tests says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from ..metric import OTHER_LANGUAGE
-from ..metric.fact_templates import Templates
-from ..metric.facts import Triple
-from ..metric.slots import written
 from ..metric.verdict import UNKNOWN_TOKENS
 from ..scoring.output_columns import spelled
 from ..scoring.outputs import Output
-from ..stats.intervals import wilson
 from ..storage.receipts import line_parts
 from ..system.numbers import percent
 from . import queries
@@ -29,7 +22,6 @@ from .document import (
     Baseline,
     BaselineChanges,
     BundleShown,
-    Checked,
     Finding,
     Gate,
     Group,
@@ -40,7 +32,7 @@ from .document import (
     Severity,
     TemplatesShown,
 )
-from .gates import format_figure, format_span, reason_for_nothing
+from .gates import format_figure, format_span
 from .scan import ScannedRun
 
 LEAST_DIFFERENCE = 0.01
@@ -51,10 +43,7 @@ WORDS = dict(zip(RATES, ("not OK", "omission", "facts said wrongly", "hallucinat
 MOST_FLIPS_SHOWN = 5
 MUCH, LEAST_ROWS = 0.5, 50
 """Without a gate, so much of a change of a number of rows is a finding, of a group of so many rows in one run."""
-_MOST_NAMED = 3
-_OF_SIZES = ("rows", "repeated", "mix")
-LEAST_FACTS, LEAST_RATE, TIMES_THE_ODDS = 30, 0.2, 3.0
-_FACTS_OF_GROUP, _TIMES_THE_GROUP, _GROUPS = 10, 2.0, 0.9
+MOST_NAMED = 3
 _GRAVITY = ("fail", "warn", "info")
 _ORDER = ("repeated", "rows", "mix", "changed", "trend", "gate", "signature", "flips", "template", "backoff", "tokens",
           "language", "drift", "bundle", "errors", "improved")  # fmt: skip
@@ -260,8 +249,8 @@ def _mix(whole: GroupFigures) -> Iterator[Finding]:
             for group in mix.groups
             if group.before != group.now
         ]
-        more = f" and {len(sizes) - _MOST_NAMED} more" if len(sizes) > _MOST_NAMED else ""
-        text = f"The mix of {', '.join(mix.grouping)} changed: {', '.join(sizes[:_MOST_NAMED])}{more}"
+        more = f" and {len(sizes) - MOST_NAMED} more" if len(sizes) > MOST_NAMED else ""
+        text = f"The mix of {', '.join(mix.grouping)} changed: {', '.join(sizes[:MOST_NAMED])}{more}"
         rate = format_figure("not_ok_rate", mix.figures["not_ok_rate"].difference, signed=True)
         yield Finding(kind="mix", severity="warn", message=f"{text}; at the earlier mix, not OK {rate}", evidence=lines)
 
@@ -316,7 +305,7 @@ def _other_language(groups: Sequence[GroupFigures]) -> Iterator[Finding]:
         return
     shares = [(group.notes.get(OTHER_LANGUAGE, 0) / group.rows, group) for group in groups if group.rows]
     severity: Severity = "warn" if max(share for share, _ in shares) >= LEAST_DIFFERENCE else "info"
-    most = sorted((part for part in shares if part[0] and part[1].group), key=lambda part: -part[0])[:_MOST_NAMED]
+    most = sorted((part for part in shares if part[0] and part[1].group), key=lambda part: -part[0])[:MOST_NAMED]
     lines = [f"{name_of(group.group)}: {percent(share)} of {group.rows:,}" for share, group in most]
     text = f"{count:,} of {groups[0].rows:,} texts are probably in a language that the model does not read"
     yield Finding(kind="language", severity=severity, message=f"{text}; their labels say little", evidence=lines)
@@ -342,154 +331,3 @@ def bundle_findings(output: Output) -> list[Finding]:
     else:
         return []
     return [Finding(kind="bundle", severity=severity, message=text, evidence=list(summary.forced or ()))]
-
-
-def headline(
-    groups: Sequence[GroupFigures], findings: Sequence[Finding], checked: Checked, best: str | None = None
-) -> str:
-    """One to three sentences. ``groups``: as in the document, all rows first. ``best``: which group is best, where an
-    audit without gates and baseline says that."""
-    whole = groups[0]
-    if not whole.rows:
-        return _no_rows(groups)
-    sentences = [reason_for_nothing(checked)] if checked.nothing_checked and (checked.gates or checked.required) else []
-    sizes = _sizes_changed(groups, findings)
-    share = whole.rates["not_ok_rate"]
-    if share.value is None:
-        return " ".join([*sentences, *sizes, f"{whole.rows:,} rows, none of which counts for the not_OK rate."])
-    level = f"{percent(share.value)} of {share.n:,} rows are not OK"
-    changed = [finding for finding in findings if finding.kind == "changed"]
-    if any(finding.kind == "mix" for finding in findings):  # which says what happened to all rows
-        changed = [finding for finding in changed if finding.group or finding.severity == "fail"]
-    trend = next(
-        (finding for finding in sorted(findings, key=lambda finding: not finding.group) if finding.kind == "trend"),
-        None,
-    )
-    if not changed and trend is not None:
-        quality = f"{trend.message}; {level}."
-    elif changed:
-        others = sum(bool(finding.group) for finding in changed[1:])
-        more = f"; {others} more {'group' if others == 1 else 'groups'} got worse" if others else ""
-        quality = f"{changed[0].message}{more}."
-    elif better := next((finding for finding in findings if finding.kind == "improved"), None):
-        quality = f"{better.message}; {level}."
-    elif best is not None:
-        quality = best
-    elif whole.change is not None:
-        quality = f"No rate rose significantly; {level}."
-    else:
-        highest = next((group for group in groups[1:] if group.rates["not_ok_rate"].value), None)
-        rate = percent(highest.rates["not_ok_rate"].value or 0.0) if highest is not None else ""
-        quality = f"{level}{f', most of {name_of(highest.group)}: {rate}' if highest is not None else ''}."
-    fails = bool(changed) and changed[0].severity == "fail"
-    sizes_fail = any(finding.severity == "fail" for finding in findings if finding.kind in _OF_SIZES)
-    quality += f" {trend.message}." if changed and trend is not None else ""
-    return " ".join([*sentences, *([quality, *sizes] if fails and not sizes_fail else [*sizes, quality])])
-
-
-def _no_rows(groups: Sequence[GroupFigures]) -> str:
-    """That an output is empty, and which groups had how many rows in the baseline."""
-    of_first = [group for group in groups[1:] if group.grouping == groups[1].grouping] or list(groups)
-    sizes = [(name_of(group.group), group.change.rows_before) for group in of_first if group.change is not None]
-    sizes = sorted((size for size in sizes if size[1]), key=lambda size: (-size[1], size[0]))
-    if not sizes:
-        return "No rows."
-    names = [name for name, _ in sizes[:_MOST_NAMED]]
-    names += [f"{len(sizes) - _MOST_NAMED} more"] if len(sizes) > _MOST_NAMED else []
-    if len({rows for _, rows in sizes}) == 1:
-        all_but_last = ", ".join(names[:-1])
-        listed = f"{all_but_last} and {names[-1]}" if all_but_last else names[-1]
-        return f"No rows: {listed} had {sizes[0][1]:,}{' each' if len(sizes) > 1 else ''}."
-    return f"No rows: {', '.join(f'{name} had {rows:,}' for name, rows in sizes[:_MOST_NAMED])}."
-
-
-def _sizes_changed(groups: Sequence[GroupFigures], findings: Sequence[Finding]) -> list[str]:
-    """Sentences on how many rows there are: their number, the groups that lost most, rows that are there twice, and a
-    mix that moved a rate."""
-    mix = next((finding.message for finding in findings if finding.kind == "mix"), None)
-    again = [finding.message for finding in findings if finding.kind == "repeated" and finding.severity != "info"]
-    moved = [finding for finding in findings if finding.kind == "rows" and finding.severity != "info"]
-    total = next((finding.message.removeprefix("all rows: ") for finding in moved if not finding.group), None)
-    parts = [*([total] if total is not None else []), *again]
-    if not again and (total is not None or mix is None):
-        lost = [(rows, group.group) for group in groups if (rows := _rows_lost(group, groups[0])) is not None]
-        by_loss = [group for _, group in sorted(lost, key=lambda loss: -loss[0])]
-        lost_most = [finding for finding in moved if finding.group in by_loss and finding.group]
-        parts += [
-            finding.message
-            for finding in sorted(lost_most, key=lambda finding: by_loss.index(finding.group))[:_MOST_NAMED]
-        ]
-    return [
-        f"{'; '.join(sentence_parts)}."
-        for sentence_parts in (parts, [mix] if mix is not None and not again else [])
-        if sentence_parts
-    ]
-
-
-def _rows_lost(group: GroupFigures, whole: GroupFigures) -> int | None:
-    """How many fewer rows a group has; ``None`` where its number changed as that of all rows did."""
-    change, change_of_all = group.change, whole.change
-    if change is None or change_of_all is None:
-        return None
-    of_group, all_rows = group.rows / max(1, change.rows_before), whole.rows / max(1, change_of_all.rows_before)
-    return change.rows_before - group.rows if abs(of_group - all_rows) >= LEAST_DIFFERENCE else None
-
-
-def looks_wrong(failed: int, facts: int, other_failed: int, other_facts: int) -> bool:
-    """Whether ``failed`` of ``facts`` is far worse than ``other_failed`` of ``other_facts``: the lower end of its 95 %
-    interval is at least :data:`LEAST_RATE`, and the odds there are :data:`TIMES_THE_ODDS` times the others' (with half
-    a failure and half a success more), since a rate above a third cannot be three times another."""
-    if facts < LEAST_FACTS or not other_facts:
-        return False
-    low = wilson(failed, facts)[0]
-    others_odds = (other_failed + 0.5) / (other_facts - other_failed + 0.5)
-    return low >= LEAST_RATE and low >= TIMES_THE_ODDS * others_odds * (1 - low)
-
-
-def template_findings(
-    run: ScannedRun, grouping: Grouping, whole: GroupFigures, templates: Templates | None
-) -> list[Finding]:
-    """Mark the predicates of all rows whose templates look wrong, and return a finding for each.
-
-    Args:
-        grouping: whose groups must all fail. templates: null where they are not known.
-    """
-    by_group = queries.facts(run, grouping)
-    facts, lost = int(by_group.checked.sum()), int(by_group.omitted.sum())
-    suspects, reported_sentences = [], set[str]()
-    for entry in whole.predicates:
-        code, k, n = run.predicates[entry.predicate], entry.omission.count, entry.omission.n
-        if not looks_wrong(k, n, lost - k, facts - n):
-            continue
-        everywhere, lines = _everywhere(by_group, code) if grouping else (True, [])
-        if everywhere:
-            entry.suspect = True
-            if entry.sentence is not None and entry.sentence in reported_sentences:  # of another predicate
-                continue
-            reported_sentences.add(entry.sentence or "")
-            template = templates.lookup(Triple("", entry.predicate, "")) if templates is not None else None
-            if template is not None and template.object is None and entry.sentence is None:  # one for all objects
-                lines.append(f"template: {written(template.pattern)}")
-            lines = [_line("omitted", k, n), _line("omitted of all other facts", lost - k, facts - n), *lines]
-            template_or_sentence = (
-                f"the template of {entry.predicate!r}" if entry.sentence is None else f"the sentence {entry.sentence!r}"
-            )
-            text = f"{template_or_sentence} looks wrong"
-            if entry.sentence is None and entry.backoff == 1:
-                text = f"{entry.predicate!r} has no template, and its facts are omitted far more often than others"
-            suspects.append(Finding(kind="template", severity="warn", message=text, evidence=lines))
-    return suspects
-
-
-def _everywhere(counts: queries.GroupFactCounts, code: int) -> tuple[bool, list[str]]:
-    """Whether a predicate fails across groups, and in how many of them as a line."""
-    large = counts.checked[:, code] >= _FACTS_OF_GROUP
-    checked, omitted = counts.checked[large], counts.omitted[large]
-    n, k = checked[:, code], omitted[:, code]
-    rest = (omitted.sum(axis=1) - k) / np.maximum(checked.sum(axis=1) - n, 1)
-    failing = int((k / n >= np.maximum(LEAST_RATE, _TIMES_THE_GROUP * rest)).sum())
-    return failing >= _GROUPS * len(n), [f"far above the rest in {failing} of {len(n)} groups"] if len(n) else []
-
-
-def _line(title: str, count: int, n: int) -> str:
-    return f"{title}: {count:,} of {n:,} ({percent(count / n)})"

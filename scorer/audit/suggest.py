@@ -21,7 +21,7 @@ from ..system.numbers import percent
 from ..system.terminal import visible
 from .database import Grouping
 from .document import Document, GroupFigures, Rate, describe
-from .gates import ROUNDING
+from .gate_rules import ROUNDING
 
 SELDOM, OFTEN = 0.01, 0.05
 """Share of runs without a change in which any group of a gate may fail, and in which any gate may warn."""

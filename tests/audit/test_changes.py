@@ -11,7 +11,8 @@ import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Document, Gate, TemplatesShown
-from scorer.audit.findings import all_findings, looks_wrong
+from scorer.audit.findings import all_findings
+from scorer.audit.suspect_templates import looks_wrong
 from scorer.errors import UsageError
 from scorer.metric.fact_templates import Templates
 from tests.audit.nights import SIGNATURE, Row, command, compared, gates_file, night, of_system, row, table

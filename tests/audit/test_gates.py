@@ -12,7 +12,7 @@ import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Checked, Document, Gate
-from scorer.audit.gates import LARGEST_FILE, METRICS, OF_BASELINE, SHARES, load_gates
+from scorer.audit.gate_rules import LARGEST_FILE, METRICS, OF_BASELINE, SHARES, load_gates
 from scorer.audit.suggest import EXACT, POINTS, detectable, exceeds, posterior
 from scorer.errors import UsageError
 from scorer.system.codec import decode

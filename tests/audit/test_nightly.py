@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.audit import AuditOptions, audit
-from scorer.audit.gates import load_gates
+from scorer.audit.gate_rules import load_gates
 from tests.audit.nightly_script import example, program, run_script
 from tests.audit.nights import command, night, of_system
 from tests.bundles import make_bundle
