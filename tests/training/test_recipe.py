@@ -46,9 +46,12 @@ def test_from_the_start_to_the_figures(
 
     settings = ["--data", data / "nli", "--field", data / "field", "--limit", 2000]
     settings += ["--nli", 100, "--recast", 60, "--d2t", 40, "--made", 40, "--bound", 100]
+    settings += ["--own", data / "own", "--tables", 60]
     call(recipe, *settings, "--start", start, "--out", out, "--tokens", 60_000, "--keep", start, "--replace")
     weights = [load(folder).classifier.weight.detach() for folder in (start, out / "checkpoint")]
     assert 0 < float((weights[0] - weights[1]).abs().max()) < 0.1  # trained on from there
+    lines = [json.loads(line) for line in (out / "training.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert lines[-1]["tokens"] >= 60_000 and all(line["loss"] > 0 for line in lines)
     call(finish, out / "checkpoint", start, "--data", data / "nli", "--out", final, "--pairs", 200)
     calibration = json.loads((final / "calibration.json").read_text())
     assert calibration["after"]["calibration_error"] <= calibration["before"]["calibration_error"] + 0.02
