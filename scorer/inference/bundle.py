@@ -102,9 +102,9 @@ class Scheme(Record, frozen=True):
                 ordered = wide[:, [self.labels.index(label) for label in LABELS]]
                 weights = np.exp(ordered - ordered.max(axis=1, keepdims=True))
                 return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
-            found = np.full((len(logits), 3), np.nan, np.float32)
-            found[:, 2] = 1 / (1 + np.exp(-self._evidence(wide)))
-            return found
+            probabilities = np.full((len(logits), 3), np.nan, np.float32)
+            probabilities[:, 2] = 1 / (1 + np.exp(-self._evidence(wide)))
+            return probabilities
 
     def decisions(self, logits: Logits) -> npt.NDArray[np.int64]:
         """The column of each pair's label, or whether it passes (0, 1); -1 where a logit is not finite.
@@ -292,8 +292,8 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
             "wrote, or the word embedded"
         ) from e
     except (SchemaError, DamagedFileError) as e:
-        found = str(e).partition(";")[0]  # the advice is about outputs
-        raise BundleError(f"{found}; copy the whole bundle folder again, or export the checkpoint again") from e
+        problem = str(e).partition(";")[0]  # the advice is about outputs
+        raise BundleError(f"{problem}; copy the whole bundle folder again, or export the checkpoint again") from e
     return manifest, hashlib.sha256(raw).hexdigest()
 
 
@@ -309,13 +309,13 @@ def check_file(folder: Path, name: str, expected: str) -> Path:
         if not path.is_file():
             raise OSError("it is missing or not a plain file")
         with path.open("rb") as handle:
-            found = sha256_of(handle)
+            digest = sha256_of(handle)
     except OSError as e:
         advice = "copy the whole bundle folder, or export it again"
         raise BundleError(f"{path} cannot be read: {e.strerror or e}; {advice}") from e
-    if found != expected:
+    if digest != expected:
         raise BundleError(
-            f"{path} is not the file that was exported: sha256 {found[:12]}…, but bundle.json says "
+            f"{path} is not the file that was exported: sha256 {digest[:12]}…, but bundle.json says "
             f"{expected[:12]}…; copy the bundle again, or export it again"
         )
     return path
@@ -352,10 +352,19 @@ class Bundle:
     def load(cls, path: Path | str) -> Bundle:
         """Open a bundle by its folder or its word; see :func:`read_manifest` and :func:`check_file`."""
         folder = folder_of(path)
-        found, digest = read_manifest(folder)
-        for name, expected in found.files.items():
+        content, digest = read_manifest(folder)
+        for name, expected in content.files.items():
             check_file(folder, name, expected)
-        return cls(folder, digest, found, found.name, found.scheme, found.pair_layout, found.max_length, found.variants)
+        return cls(
+            folder,
+            digest,
+            content,
+            content.name,
+            content.scheme,
+            content.pair_layout,
+            content.max_length,
+            content.variants,
+        )
 
     @property
     def templates_file(self) -> Path | None:
@@ -375,8 +384,8 @@ class Bundle:
     @property
     def parameters(self) -> int:
         """Parameters of the model; 0 where the bundle does not say."""
-        found = self.manifest.architecture.get("parameters")
-        return found if isinstance(found, int) else 0
+        count = self.manifest.architecture.get("parameters")
+        return count if isinstance(count, int) else 0
 
     def variant(self, name: str) -> Path:
         """The ONNX file of a variant, hashed at the first call; any thread may ask. :class:`BundleError` if there is no

@@ -177,8 +177,8 @@ def cudnn_version() -> str:
 
 def library_folders() -> list[str]:
     """Folders of CUDA's libraries that were installed as wheels, wherever on Python's path these are."""
-    found = (folder for entry in sys.path for folder in sorted(Path(entry or ".", "nvidia").glob("*/lib")))
-    return [str(folder.resolve()) for folder in found if folder.is_dir()]
+    folders = (folder for entry in sys.path for folder in sorted(Path(entry or ".", "nvidia").glob("*/lib")))
+    return [str(folder.resolve()) for folder in folders if folder.is_dir()]
 
 
 def preload(runtime: Any) -> None:

@@ -21,10 +21,10 @@ CUDNN_MISSING = (
 
 def find_gpus() -> list[Hardware]:
     """GPUs that the driver shows to this process, MIG instances and ``CUDA_VISIBLE_DEVICES`` considered."""
-    found: list[Hardware] = []
-    while (gpu := read_gpu(len(found))) is not None:
-        found.append(gpu)
-    return found
+    gpus: list[Hardware] = []
+    while (gpu := read_gpu(len(gpus))) is not None:
+        gpus.append(gpu)
+    return gpus
 
 
 def kernels_missing(capability: str, runtime_version: str) -> str | None:

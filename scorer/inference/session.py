@@ -129,8 +129,8 @@ def create_session(model: Path, on: Device, threads: int, options: Mapping[str, 
     return session
 
 
-def _not_taken(on: Device, found: str) -> DeviceError:
-    return DeviceError(f"device {on} was asked for, but {found}; {on.spec.install}; see `scorer doctor`")
+def _not_taken(on: Device, problem: str) -> DeviceError:
+    return DeviceError(f"device {on} was asked for, but {problem}; {on.spec.install}; see `scorer doctor`")
 
 
 class OutOfMemoryError(Exception):
@@ -240,7 +240,7 @@ def open_bundle(path: Path | str, asked: str = "auto", precision: str = "auto") 
     bundle = Bundle.load(path)
     with suppress(ScorerError):  # what fails here or in a thread fails again where it is needed
         candidates = [device(name) for name in (KINDS if asked == "auto" else (asked,))]
-        on = next((one for one in candidates if one.hardware.capability), candidates[-1])
+        on = next((candidate for candidate in candidates if candidate.hardware.capability), candidates[-1])
         in_thread(lambda: on.spec.prepare(runtime()))
         in_thread(partial(bundle.variant, variants_for(on, bundle, precision=precision, threads=1)[0].variant))
     return bundle
@@ -267,18 +267,18 @@ def variants_for(
         wanted = [name for name in on.spec.precisions if name in own] or sorted(own)
     if reason := on.spec.refused.get(wanted[0]):
         raise DeviceError(f"precision {wanted[0]} does not run on {on}: {reason}; choose another one")
-    found = [
+    uses = [
         VariantOnDevice(bundle, key, on, options=on.spec.attention.get(layout, {}), **settings)
         for name in wanted
         for layout in on.spec.layouts
         for key, variant in bundle.variants.items()
         if (variant.precision, variant.layout) == (name, layout)
     ]
-    if not found:
+    if not uses:
         raise bundle.lacks(wanted[0])
     if attention is None:
-        return found
-    for use in found:
+        return uses
+    for use in uses:
         if use.attention == attention:
             return [use]
     raise DeviceError(
@@ -351,18 +351,18 @@ class ModelSession:
         feed = {name: feed[name] for name in self.inputs}
         settings = {"memory.enable_memory_arena_shrinkage": f"{arena}:{on.index}"} if shrink and arena else {}
         try:
-            found = self._thread.run(self.session, feed, settings)
+            output = self._thread.run(self.session, feed, settings)
         except CancelledError:
             raise
         except Exception as e:  # the runtime raises its own classes, which share only Exception
             if is_out_of_memory(e):
                 raise OutOfMemoryError(first_line(e)) from e
             raise CallError(f"bundle {self.use}: a call of the model failed: {first_line(e)}; {_ADVICE}") from e
-        shape, kind = getattr(found, "shape", None), getattr(found, "dtype", type(found).__name__)
+        shape, kind = getattr(output, "shape", None), getattr(output, "dtype", type(output).__name__)
         if shape != (rows, width) or kind not in (np.float32, np.float16):
             raise BundleError(
                 f"bundle {self.use}: the model gives logits of the shape {shape} and type {kind} for {rows} pairs, "
                 f"expected ({rows}, {width}) and float32; export it again"
             )
-        logits: npt.NDArray[np.float32] = found.astype(np.float32, copy=False)
+        logits: npt.NDArray[np.float32] = output.astype(np.float32, copy=False)
         return logits

@@ -151,16 +151,16 @@ class TextTokenizer:
                 PairFormat.ONE_STRING: (f"{a} {separator} {b}",),
                 PairFormat.NO_SEPARATOR: (f"{a} {b}",),
             }
-            for one in formats:
+            for form in formats:
                 made.encode_special_tokens = False  # a separator in a string is one
                 with self._errors():
-                    expected = made.encode(*readings[one]).ids
+                    expected = made.encode(*readings[form]).ids
                 made.encode_special_tokens = True
-                if (joined := self.join(premise, hypothesis, one)) != expected:
+                if (joined := self.join(premise, hypothesis, form)) != expected:
                     raise BundleError(
                         f"{self._where}: the pair ({premise!r}, {hypothesis!r}) joined from its parts gives {joined}, "
                         f"but the tokenizer itself {expected}; this tokenizer cannot be used"
-                        + (" for pairs that are written as one string" if one != PairFormat.SEPARATE else "")
+                        + (" for pairs that are written as one string" if form != PairFormat.SEPARATE else "")
                     )
 
     def join(self, premise: str, hypothesis: str, pair_format: PairFormat = PairFormat.SEPARATE) -> list[int]:
@@ -236,8 +236,8 @@ def blank_before_words(content: Mapping[str, Any]) -> str | None:
 
 def _steps(content: Mapping[str, Any], part: str) -> list[Mapping[str, Any]]:
     """The steps of a normalizer or pre-tokenizer."""
-    found = content.get(part) or {}
-    return list(found.get("normalizers", found.get("pretokenizers", [found]))) if found else []
+    steps = content.get(part) or {}
+    return list(steps.get("normalizers", steps.get("pretokenizers", [steps]))) if steps else []
 
 
 def _whole_for_unigram(text: str) -> bool:

@@ -226,15 +226,15 @@ def measure(engine: Engine, budget: int | None) -> DeviceReport:
         raise BundleError(f"bundle {engine.use}: a probe is longer than max_length; export it again")
     if budget is None:
         engine.set_budget(choose_budget(engine, encoded))
-    chosen = np.arange(len(encoded.lengths))
+    positions = np.arange(len(encoded.lengths))
     if engine.device.spec.is_host and engine.bundle.parameters > _LARGE_MODEL:
-        chosen = np.unique(np.linspace(0, len(chosen) - 1, _PROBES_OF_LARGE).astype(int))
-    found, expected = _logits(engine, encoded, chosen), probes.logits[chosen]
+        positions = np.unique(np.linspace(0, len(positions) - 1, _PROBES_OF_LARGE).astype(int))
+    logits, expected = _logits(engine, encoded, positions), probes.logits[positions]
     return DeviceReport(
-        probes=len(chosen),
+        probes=len(positions),
         # What is not finite has no label, which agrees with none.
-        agreement=float((scheme.decisions(found) == scheme.decisions(expected)).mean()),
-        bound=_distance(found, expected),
+        agreement=float((scheme.decisions(logits) == scheme.decisions(expected)).mean()),
+        bound=_distance(logits, expected),
         invariance_error=_invariance_error(engine, encoded),
         token_budget=engine.grid.token_budget,
     )
@@ -257,9 +257,9 @@ def _invariance_error(engine: Engine, probes: EncodedPairs) -> float:
     return worst
 
 
-def _distance(one: Logits, other: Logits) -> float:
+def _distance(logits: Logits, reference: Logits) -> float:
     with np.errstate(invalid="ignore"):  # of two infinities; JSON cannot say infinite
-        return float(np.nan_to_num(np.abs(one - other), nan=1e30, posinf=1e30).max(initial=0.0))
+        return float(np.nan_to_num(np.abs(logits - reference), nan=1e30, posinf=1e30).max(initial=0.0))
 
 
 def _logits(engine: Engine, probes: EncodedPairs, chosen: npt.NDArray[np.int64], *, turned: bool = False) -> Logits:
@@ -282,7 +282,7 @@ def choose_budget(engine: Engine, probes: EncodedPairs) -> int:
         return budgets[0]
     chosen = chosen[np.linspace(0, len(chosen) - 1, 4).astype(int)]
     if not engine.device.spec.is_host:
-        return next((one for one in budgets if _rate(engine, probes, chosen, one, calls=1)), budgets[-1])
+        return next((tokens for tokens in budgets if _rate(engine, probes, chosen, tokens, calls=1)), budgets[-1])
     rates = {budget: _rate(engine, probes, chosen, budget) for budget in budgets}
     best = max(rates, key=lambda budget: rates[budget])
     return best if rates[best] > WORTH * rates[budgets[0]] else budgets[0]

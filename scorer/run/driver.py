@@ -75,11 +75,11 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
             find_earlier(options.reuse, options.out)
         with lock_output(options.out, reporter.say) as output, executor:
             stored = output.read_plan(reporter.say)
-            found = executor.inspect(files)
-            refuse_unusable(found)
-            known = plan_to_resume(stored, output, options) if stored is not None else None
-            executor.open(known, found.sample)
-            plan, shards = make_plan(executor.info, found, options, stored, executor.job.settings.to_plan())
+            inspected = executor.inspect(files)
+            refuse_unusable(inspected)
+            resumed = plan_to_resume(stored, output, options) if stored is not None else None
+            executor.open(resumed, inspected.sample)
+            plan, shards = make_plan(executor.info, inspected, options, stored, executor.job.settings.to_plan())
             state = output.compare(plan, shards, stored, rescore=options.rescore)
             state.refuse_replacement(rescore=options.rescore, allow_stale=options.allow_stale)
             plan, todo = state.plan, state.todo
@@ -92,7 +92,7 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
                 reporter.say(f"removed {removed}: its input is divided in another way now")
             work = RunWork(skipped=len(shards) - len(todo))
             reporter.started(len(shards), sum(shard.rows for shard in todo), work.skipped)
-            footers = {file.uri: footer for file, footer in found.unreadable.values()}
+            footers = {file.uri: footer for file, footer in inspected.unreadable.values()}
             for relative, record in plan.inputs.items() if footers else ():
                 if record.identity is None:
                     footer = footers[record.uri]
@@ -107,15 +107,16 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
     return outcome_of(summary, totals, work, options)
 
 
-def refuse_unusable(found: Inspected) -> None:
+def refuse_unusable(inspected: Inspected) -> None:
     """Refuse inputs of which no file can be read, or not one of the first rows gets a label, before anything is
     written."""
-    if not found.shards:
-        file, footer = next(iter(found.unreadable.values()))
-        many = f" (and {len(found.unreadable) - 1} more inputs cannot be used)" if len(found.unreadable) > 1 else ""
+    if not inspected.shards:
+        file, footer = next(iter(inspected.unreadable.values()))
+        others = len(inspected.unreadable) - 1
+        many = f" (and {others} more inputs cannot be used)" if others else ""
         raise InputError(f"{file.name}: {footer.error}{many}")
-    if found.first_rows and found.first_rows[-1][1].hopeless:
-        file, footer = found.first_rows[0]
+    if inspected.first_rows and inspected.first_rows[-1][1].hopeless:
+        file, footer = inspected.first_rows[0]
         raise InputError(
             f"{file.name}: no row in the first window can be scored; nothing was written: {footer.hopeless} "
             "(--max-error-rate 1 runs regardless)"
@@ -129,26 +130,27 @@ def plan_to_resume(stored: Plan, output: OutputFolder, options: RunOptions) -> P
 
 
 def make_plan(
-    info: WorkerInfo, found: Inspected, options: RunOptions, stored: Plan | None, settings: Mapping[str, object]
+    info: WorkerInfo, inspected: Inspected, options: RunOptions, stored: Plan | None, settings: Mapping[str, object]
 ) -> tuple[Plan, list[Shard]]:
     """The plan, and the shards of its part. A file that cannot be read keeps the outputs that it had in the stored
     plan."""
     inputs = {
         shard.relative: InputRecord(uri=shard.file.uri, identity=shard.identity, groups=shard.groups)
-        for shard in found.shards
+        for shard in inspected.shards
     }
-    for relative, (file, _) in found.unreadable.items():
-        before = [name for name, one in (stored.inputs if stored is not None else {}).items() if one.uri == file.uri]
+    for relative, (file, _) in inspected.unreadable.items():
+        stored_inputs = stored.inputs if stored is not None else {}
+        before = [name for name, record in stored_inputs.items() if record.uri == file.uri]
         inputs |= {name: InputRecord(uri=file.uri, identity=None) for name in before or [relative]}
     part = None
     if options.part is not None:
         number, count = options.part
         part = Part(number=number, count=count, shards=shards_digest(inputs))
-        inputs = {name: one for name, one in inputs.items() if belongs_to_part(name, number, count)}
+        inputs = {name: record for name, record in inputs.items() if belongs_to_part(name, number, count)}
     windows = {"window_rows": options.window_rows, "window_bytes": options.window_bytes, "first_rows": FIRST_ROWS}
     if stored is not None:
-        known = {name: getattr(stored.budgets, name) for name in windows}
-        windows |= {name: value for name, value in known.items() if value is not None}
+        stored_windows = {name: getattr(stored.budgets, name) for name in windows}
+        windows |= {name: value for name, value in stored_windows.items() if value is not None}
         settings = {**settings, "threads": stored.settings.get("threads")}  # as its budgets, they are kept
     plan = Plan(
         signature=info.signature,
@@ -166,7 +168,7 @@ def make_plan(
         reuse_digest=info.reuse.digest,
         split_rows=options.split_rows,
     )
-    return plan, [shard for shard in found.shards if shard.relative in inputs]
+    return plan, [shard for shard in inspected.shards if shard.relative in inputs]
 
 
 def notes_of(todo: Mapping[Shard, Unusable]) -> list[str]:
@@ -238,13 +240,13 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
     counts = total(receipt.counts for receipt in totals.receipts)
     done = {receipt.relative for receipt in totals.receipts}
     stages = Counter(write=work.publishing)  # type: ignore[call-overload]  # seconds, which add up too
-    for one in work.receipts:
-        stages.update(one.provenance.seconds)
+    for receipt in work.receipts:
+        stages.update(receipt.provenance.seconds)
     # This run's device first, the others by the number of their shards, then those of reused outputs.
     shards = Counter(canonical(receipt.provenance.origin) for receipt in totals.receipts)
-    texts = sorted(shards, key=lambda one: (-shards[one], one))
+    texts = sorted(shards, key=lambda text: (-shards[text], text))
     ordered = [msgspec.json.decode(text, type=ComputeEnvironment) for text in texts]
-    scored = total(one.counts for one in work.receipts if one.relative in done)
+    scored = total(receipt.counts for receipt in work.receipts if receipt.relative in done)
     checks, tokens, per_second = scored.checks, scored.tokens, 1 / work.scoring if work.scoring else 0.0
     speed = Speed(
         seconds=round(work.scoring, 3),
@@ -264,7 +266,7 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
         tokens=counts.tokens,
         shards=ShardCounts(len(totals.receipts), work.skipped, len(totals.failed), len(totals.missing)),
         seconds={stage: round(value, 3) for stage, value in {**stages, "total": seconds}.items()},
-        computed_now=sum(one.provenance.computed for one in work.receipts),
+        computed_now=sum(receipt.provenance.computed for receipt in work.receipts),
         speed=speed,
         exact=plan.budgets.exact,
         device=info.origin.device,

@@ -219,7 +219,7 @@ class WorkerError(Message, frozen=True):
     @classmethod
     def of(cls, error: ScorerError) -> WorkerError:
         """Classes that are not in :mod:`scorer.errors` travel as the one that they derive from."""
-        name = next(one.__name__ for one in type(error).__mro__ if hasattr(errors, one.__name__))
+        name = next(base.__name__ for base in type(error).__mro__ if hasattr(errors, base.__name__))
         return cls(error=name, message=str(error))
 
     def to_exception(self) -> ScorerError:
@@ -281,7 +281,7 @@ class Job:
             shards=list(shards),
             cpus=list(slot.cpus),
             out="" if isinstance(self.options.out, Path) else str(self.options.out),
-            reuse=[str(one.absolute()) if isinstance(one, Path) else str(one) for one in self.options.reuse],
+            reuse=[str(place.absolute()) if isinstance(place, Path) else str(place) for place in self.options.reuse],
             max_error_rate=self.options.max_error_rate,
         )
 

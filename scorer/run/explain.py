@@ -103,9 +103,9 @@ def _find_place(output: Output, given: str) -> int:
         if len(files) != 1:
             raise UsageError(f"--row {given}: {output.name} has {len(files):,} files; write FILE:{number}")
         name = files[0]
-    found = output.find(name, int(number))
-    if found is not None:
-        return found
+    position = output.find(name, int(number))
+    if position is not None:
+        return position
     if rows := sum(file.rows for file in output.files if f"{file.relative}/".startswith(f"{name}/")):
         raise InputError(f"{name} in {output.name} has {rows:,} rows, counted from 0; there is no row {number}")
     if similar := _similar(name, files):
@@ -131,11 +131,13 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
     signature, names = output.full_signature, scorer.settings.columns
     prefix = names.prefix
     stored = {name: table[prefix + name][0].as_py() for name in STORED if prefix + name in table.schema.names}
-    given = output.with_marks(table).drop_columns([one for one in output_names(names) if one in table.schema.names])
-    columns, failed = find_columns(given.schema, names), None
+    row_table = output.with_marks(table).drop_columns(
+        [column for column in output_names(names) if column in table.schema.names]
+    )
+    columns, failed = find_columns(row_table.schema, names), None
     if stored.get("error") is not None:
         failed = RowError.parse(stored["error"])
-    recomputed = scorer.score_row(columns.rows(given)) if failed is None else None
+    recomputed = scorer.score_row(columns.rows(row_table)) if failed is None else None
     same = signature == scorer.full_signature
     allowed, report = None, scorer.engine.report
     if output.runs and report is not None and recomputed is not None:
@@ -153,7 +155,7 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
         key=table[prefix + "row_key"][0].as_py().hex(),
         stored=stored,
         recomputed=recomputed,
-        why=None if failed is None else columns.why_failed(given, failed),
+        why=None if failed is None else columns.why_failed(row_table, failed),
         difference=difference,
         allowed=allowed,
         within_bound=None if difference is None or allowed is None else difference <= allowed + ROUNDING,

@@ -30,10 +30,10 @@ class Inline(Executor):
         return self._shards.info
 
     def inspect(self, files: Sequence[InputFile]) -> Inspected:
-        found = Inspected()
+        inspected = Inspected()
         for file, footer in zip(files, inspect_files(self.job.inspect(files)), strict=True):
-            found.add(file, footer)
-        return found
+            inspected.add(file, footer)
+        return inspected
 
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> None:
         here = WorkerSlot("", self.job.settings.device)

@@ -91,7 +91,7 @@ def warning_of_backoff(facts: FactCounts, bundle: str) -> str:
     message = (
         f"warning: {percent(facts.backoff / facts.all)} of the facts in the first window have no template (backoff)"
     )
-    missing, known = sum(1 for one in facts.by_predicate.values() if one.backoff), len(facts.by_predicate)
+    missing, known = sum(1 for counts in facts.by_predicate.values() if counts.backoff), len(facts.by_predicate)
     if not bundle or missing <= known / 2:
         return message
     return (

@@ -74,29 +74,30 @@ def plan_run(
         ScorerError: as a run.
     """
     with Inline(Job(settings, options), reporter) as inline:
-        found = inline.inspect(find_files(options.inputs, options.form, options.delimiter))
-        unreadable = {name: footer.error for name, (_, footer) in found.unreadable.items()}
-        lines = [f"shards: {len(found.shards):,}, {len(unreadable)} unusable"]
+        inspected = inline.inspect(find_files(options.inputs, options.form, options.delimiter))
+        unreadable = {name: footer.error for name, (_, footer) in inspected.unreadable.items()}
+        lines = [f"shards: {len(inspected.shards):,}, {len(unreadable)} unusable"]
         lines += [f"  {name}: {error}" for name, error in unreadable.items()]
-        for line in [*lines, f"rows: {found.rows:,}", *notes_of(dict.fromkeys(found.shards, NoReceipt()))]:
+        for line in [*lines, f"rows: {inspected.rows:,}", *notes_of(dict.fromkeys(inspected.shards, NoReceipt()))]:
             show(line)
-        refuse_unusable(found)
-        sample = read_sample(settings, found, show, reporter.say)
-        there = _compare(inline, found, has_output, show)
+        refuse_unusable(inspected)
+        sample = read_sample(settings, inspected, show, reporter.say)
+        compared = _compare(inline, inspected, has_output, show)
         timed: dict[str, Any] = {}
-        if there["rows_to_score"] and (rate := _rate(inline, found)):
-            timed = _times(inline, rate, sample["pairs"] / sample["sampled_rows"] * there["rows_to_score"])
-        return PlannedRun(shards=len(found.shards), rows=found.rows, unreadable=unreadable, **sample, **there, **timed)
+        if compared["rows_to_score"] and (rate := _rate(inline, inspected)):
+            timed = _times(inline, rate, sample["pairs"] / sample["sampled_rows"] * compared["rows_to_score"])
+        shards, rows = len(inspected.shards), inspected.rows
+        return PlannedRun(shards=shards, rows=rows, unreadable=unreadable, **sample, **compared, **timed)
 
 
-def _compare(inline: Inline, found: Inspected, has_output: bool, show: Show) -> dict[str, Any]:
+def _compare(inline: Inline, inspected: Inspected, has_output: bool, show: Show) -> dict[str, Any]:
     """Compare with the output: what is done, or would be scored again or refused. Opens the model for its signature."""
     options = inline.job.options
     output = OutputFolder(options.out) if has_output else None
     stored = output.read_plan(show) if output is not None else None
     inline.open(stored, [])
     info = inline.info
-    plan, shards = make_plan(info, found, options, stored, inline.job.settings.to_plan())
+    plan, shards = make_plan(info, inspected, options, stored, inline.job.settings.to_plan())
     todo: dict[Shard, Unusable] = dict.fromkeys(shards, NoReceipt())
     refused = None
     if output is not None:
@@ -137,10 +138,11 @@ def _times(inline: Inline, rate: _Rate, pairs: float) -> dict[str, Any]:
     return times
 
 
-def _rate(inline: Inline, found: Inspected) -> _Rate | None:
+def _rate(inline: Inline, inspected: Inspected) -> _Rate | None:
     """The rate of the model, from calls of three seconds together; ``None`` where no pair can be computed."""
     scorer, seconds, pairs, tokens = inline.scorer, 0.0, 0, 0
-    for rows in chain.from_iterable(read_first_rows(one, inline.job.settings, SAMPLE_ROWS) for one in found.sample):
+    sample = (read_first_rows(shard, inline.job.settings, SAMPLE_ROWS) for shard in inspected.sample)
+    for rows in chain.from_iterable(sample):
         work = scorer.pipeline.prepare(rows).work
         for batch in work.batches:
             began = time.perf_counter()

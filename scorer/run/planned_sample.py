@@ -23,7 +23,7 @@ SAMPLE_ROWS = 1024
 Show = Callable[[str], None]
 
 
-def read_sample(settings: Settings, found: Inspected, show: Show, say: Show) -> dict[str, Any]:
+def read_sample(settings: Settings, inspected: Inspected, show: Show, say: Show) -> dict[str, Any]:
     """Facts, checks and errors of the first rows of a few shards, as fields of :class:`.PlannedRun`; opens no model.
 
     Args:
@@ -33,21 +33,21 @@ def read_sample(settings: Settings, found: Inspected, show: Show, say: Show) -> 
     rows = checks = pairs = 0
     facts, errors, first, first_text = FactCounts(), Counter[str](), list[str](), None
     uses = SentenceUses(templates, options.optional)
-    for window in chain.from_iterable(read_first_rows(one, settings, SAMPLE_ROWS) for one in found.sample):
+    for window in chain.from_iterable(read_first_rows(shard, settings, SAMPLE_ROWS) for shard in inspected.sample):
         window = uses.join(window)
-        asked = build_checks(window, templates, options)
+        built = build_checks(window, templates, options)
         if not first and len(window.triples.ids):
             row = int(np.flatnonzero(np.diff(window.triples.offsets))[0])
             start, end = window.triples.offsets[row : row + 2]
-            first = [asked.texts[asked.facts[i]] for i in window.triples.ids[start:end]]
+            first = [built.texts[built.facts[i]] for i in window.triples.ids[start:end]]
             for line in ["facts of the first row:", *(f"  {fact}" for fact in first)]:
                 show(line)
-            if options.reading == "plain" and row in asked.row:
-                first_text = asked.texts[asked.hypothesis[(asked.row == row) & (asked.kind == HALLUCINATION)][0]]
+            if options.reading == "plain" and row in built.row:
+                first_text = built.texts[built.hypothesis[(built.row == row) & (built.kind == HALLUCINATION)][0]]
                 show(f"text of the first row, as it is read: {first_text}")
-        rows, checks = rows + len(window), checks + len(asked.row)
-        pairs += len(np.unique(np.stack([asked.premise, asked.hypothesis]), axis=1).T)
-        facts = FactCounts.total([facts, count_facts(window.triples, asked.backoff)])
+        rows, checks = rows + len(window), checks + len(built.row)
+        pairs += len(np.unique(np.stack([built.premise, built.hypothesis]), axis=1).T)
+        facts = FactCounts.total([facts, count_facts(window.triples, built.backoff)])
         errors.update(error.kind for error in window.errors.values())
     backoff = f", {facts.backoff / facts.all:.1%} of them by backoff (no template)" if facts.all else ""
     show(f"sample of {rows:,} rows: {facts.all:,} facts{backoff}; {checks:,} checks, {pairs:,} distinct pairs")

@@ -200,8 +200,8 @@ class RayProcess(WorkerHandle):
                 for reference in run.remote(self._slot.number, processors):
                     self._theirs.send_bytes(get(reference))
         except Exception as error:  # of Ray, or of a connection that is closed
-            if found := re.search(r"ModuleNotFoundError.*?(No module named '[^']*')", str(error), re.DOTALL):
-                self._reason = f"d2t-scorer cannot be imported on this node ({found[1]}); install it"
+            if missing := re.search(r"ModuleNotFoundError.*?(No module named '[^']*')", str(error), re.DOTALL):
+                self._reason = f"d2t-scorer cannot be imported on this node ({missing[1]}); install it"
             else:
                 self._reason = f"its actor died ({first_line(error)})"
                 self._may_lack_memory = isinstance(error, self._executor.ray.exceptions.OutOfMemoryError)

@@ -79,10 +79,10 @@ def connect(address: str) -> Iterator[Any]:
         raise MissingDependencyError(f"--ray needs Ray 2.60 or later; {install_hint('ray')}") from error
     more = {}
     named = os.environ.get("RAY_ADDRESS", address) if address == "auto" else address
-    found = _on_this_machine() if named == "auto" else named
-    if found is None:
+    cluster = _on_this_machine() if named == "auto" else named
+    if cluster is None:
         address, more = "local", {"include_dashboard": False}
-    elif why := listening_error(found, _CONNECT_SECONDS):
+    elif why := listening_error(cluster, _CONNECT_SECONDS):
         # Ray tries for a minute, and then ends the process
         raise DeviceError(
             f"--ray {address}: nothing answers there ({why}); give the address that `ray start --head` printed"
@@ -105,10 +105,10 @@ def _on_this_machine() -> str | None:
     from ray._private.services import canonicalize_bootstrap_address
 
     try:
-        found: str | None = canonicalize_bootstrap_address("auto")
+        address: str | None = canonicalize_bootstrap_address("auto")
     except ConnectionError:
         return None
-    return None if found is None or listening_error(found) else found
+    return None if address is None or listening_error(address) else address
 
 
 def first_line(error: BaseException) -> str:
@@ -192,7 +192,7 @@ def demand_of(device: str, cpus: int | None, nodes: Sequence[Node]) -> Demand:
 def slots_of(nodes: Sequence[Node], demand: Demand) -> list[RaySlot]:
     """The slots for workers, by node. A name is the host's, with more where hosts or workers have the same."""
     hosts = Counter(node.host for node in nodes)
-    found = []
+    slots = []
     for node in nodes:
         count = demand.count(node)
         host = node.host if hosts[node.host] == 1 else f"{node.host}/{node.id[:8]}"
@@ -200,8 +200,8 @@ def slots_of(nodes: Sequence[Node], demand: Demand) -> list[RaySlot]:
         device = "cuda:0" if demand.gpus else "cpu"  # a worker sees its own GPU alone
         for number in range(count):
             name = host if count == 1 else f"{host}#{number}"
-            found.append(RaySlot(name, device, node=node.id, reserved=cpus, gpus=demand.gpus, number=number))
-    return found
+            slots.append(RaySlot(name, device, node=node.id, reserved=cpus, gpus=demand.gpus, number=number))
+    return slots
 
 
 class Nodes:
@@ -241,12 +241,12 @@ class Nodes:
                 )
             return self._alive
         self._silent_since = None
-        found = []
+        nodes = []
         for node in self._ray.nodes():
             if node["Alive"]:
                 given, host = node.get("Resources", {}), node.get("NodeManagerHostname") or "node"
-                found.append(Node(node["NodeID"], host, int(given.get("CPU", 0)), int(given.get("GPU", 0))))
-        self._alive = sorted(found, key=lambda node: node.id)
+                nodes.append(Node(node["NodeID"], host, int(given.get("CPU", 0)), int(given.get("GPU", 0))))
+        self._alive = sorted(nodes, key=lambda node: node.id)
         return self._alive
 
 
@@ -272,21 +272,21 @@ def files_of(settings: Settings) -> tuple[SentFile, ...]:
     Raises:
         BundleError, TemplateError: something is not there, or not what was exported.
     """
-    found = []
+    files = []
     if str(settings.bundle) not in BUILTIN_BUNDLES:
         bundle = Bundle.load(settings.bundle)
-        digests = {MANIFEST: bundle.sha256, **{str(name): one for name, one in bundle.manifest.files.items()}}
+        digests = {MANIFEST: bundle.sha256, **{str(name): sha256 for name, sha256 in bundle.manifest.files.items()}}
         for variant in bundle.variants.values():
             if settings.precision in ("auto", variant.precision) or variant.precision == "fp32":
                 digests |= {variant.file: variant.sha256, **variant.external}
-        found += [SentFile(f"{BUNDLE}/{name}", str(bundle.path / name), digest) for name, digest in digests.items()]
+        files += [SentFile(f"{BUNDLE}/{name}", str(bundle.path / name), digest) for name, digest in digests.items()]
     if isinstance(settings.templates, str | Path):
         path = Path(settings.templates)
         try:
-            found.append(SentFile(TEMPLATES, str(path), file_sha256(path)))
+            files.append(SentFile(TEMPLATES, str(path), file_sha256(path)))
         except OSError as error:
             raise TemplateError(f"template file {path}: {error.strerror}; give a readable JSON file") from error
-    return tuple(found)
+    return tuple(files)
 
 
 def parts_of(files: Sequence[SentFile], put: Callable[[bytes], Any]) -> Parts:
@@ -295,14 +295,14 @@ def parts_of(files: Sequence[SentFile], put: Callable[[bytes], Any]) -> Parts:
     Raises:
         BundleError: a file cannot be read any more. :func:`place_files` finds what changed since :func:`files_of`.
     """
-    found = {}
+    parts = {}
     for sent in files:
         try:
             with Path(sent.source).open("rb") as file:
-                found[sent.name] = [put(content) for content in iter(partial(file.read, _PART), b"")]
+                parts[sent.name] = [put(content) for content in iter(partial(file.read, _PART), b"")]
         except OSError as error:
             raise BundleError(f"{sent.source} cannot be sent to the nodes: {error.strerror}") from error
-    return found
+    return parts
 
 
 def place_files(files: Sequence[SentFile], parts: Parts | None, get: Callable[[Any], bytes]) -> str | None:

@@ -47,7 +47,7 @@ Numbers = npt.NDArray[np.int64]
 def find_earlier(given: Iterable[Location], out: Location | None = None) -> list[Location]:
     """The earlier outputs at some places, or their parts below them, each once and none ``out``; opens only their
     plans."""
-    found: dict[Location, Location] = {}
+    places: dict[Location, Location] = {}
     parts: dict[str, dict[str, Plan]] = {}
     for place in find_outputs(given):
         real = resolved(place)
@@ -59,13 +59,13 @@ def find_earlier(given: Iterable[Location], out: Location | None = None) -> list
         plan = OutputFolder(place, patient=False).read_plan(lambda message: None)
         if plan is None:
             raise OutputError(f"--reuse {place} is not an output of `scorer run`: it has no readable _plan.json")
-        if real not in found and plan.part is not None:
+        if real not in places and plan.part is not None:
             run = canonical([plan.part.count, plan.part.shards, plan.signature, plan.signature_parts])
             parts.setdefault(run, {})[str(place)] = plan
-        found.setdefault(real, place)
+        places.setdefault(real, place)
     for of_one_run in parts.values():
         check_parts(of_one_run, advice="pass --reuse with the folder above them")
-    return list(found.values())
+    return list(places.values())
 
 
 @dataclass(frozen=True)
@@ -123,22 +123,22 @@ def open_earlier(out: Location, signature: Signature, labels: pa.Schema) -> Earl
         origins = decode(folder.store.read(RUN) or b"", RunSummary, RUN).origins
     except (DamagedFileError, SchemaError):
         origins = ()
-    found = EarlierOutput(str(out), Signature.of(plan) if plan is not None else Signature.of_line(""), origins)
+    earlier = EarlierOutput(str(out), Signature.of(plan) if plan is not None else Signature.of_line(""), origins)
     # A footer in a store is a request, of which several are made at a time; a file is hashed, one after the other.
     look = partial(_open_shard, folder, signature, labels)
     for shard in map_in_threads(look, folder.receipts().items(), _REQUESTS if folder.store.is_remote else 1):
         if isinstance(shard, Unusable):
-            found.refused[shard.reason] += 1
+            earlier.refused[shard.reason] += 1
         else:
-            found.shards.append(shard)
-    return found
+            earlier.shards.append(shard)
+    return earlier
 
 
 def _open_shard(
-    folder: OutputFolder, signature: Signature, labels: pa.Schema, found: tuple[str, Receipt | Unusable]
+    folder: OutputFolder, signature: Signature, labels: pa.Schema, entry: tuple[str, Receipt | Unusable]
 ) -> EarlierShard | Unusable:
     """A shard, or why it is not used."""
-    relative, receipt = found
+    relative, receipt = entry
     if isinstance(receipt, Unusable):
         return Unusable(DAMAGED_RECEIPT)
     if Signature.of(receipt.fingerprint) != signature:
@@ -158,10 +158,10 @@ def _open_shard(
         return Unusable(OTHER_SIGNATURE)
     # The columns of a run come last, so the last one of a name is the run's own.
     prefix = next((name.removesuffix(KEY) for name in reversed(schema.names) if name.endswith(KEY)), "")
-    for one in labels:
-        place = schema.get_field_index(prefix + one.name)  # -1 also of a name that is there twice
-        if place < 0 or _plain(schema.types[place]) != _plain(one.type):
-            return Unusable(f"no column {one.name}")
+    for label in labels:
+        place = schema.get_field_index(prefix + label.name)  # -1 also of a name that is there twice
+        if place < 0 or _plain(schema.types[place]) != _plain(label.type):
+            return Unusable(f"no column {label.name}")
     groups = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
     return EarlierShard(store, relative, info.version, receipt.output.sha256, prefix, groups)
 
@@ -216,8 +216,8 @@ class EarlierRows:
 
 def one_chunk(column: pa.ChunkedArray) -> pa.Array:
     """A column as one array."""
-    found = column.combine_chunks()
-    return found.chunk(0) if isinstance(found, pa.ChunkedArray) else found
+    combined = column.combine_chunks()
+    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
 
 
 def key_words(keys: pa.Array) -> Words:
@@ -260,8 +260,8 @@ class KeyIndex:
             return np.full(len(words), -1, np.int64)
         wanted = self._prefixes(words)
         at = np.searchsorted(self._entries, wanted)  # behind all that are less
-        found = self._entries[np.minimum(at, len(self) - 1)] - wanted
-        return np.where(found >> self._bits == 0, found.astype(np.int64), -1)
+        distances = self._entries[np.minimum(at, len(self) - 1)] - wanted
+        return np.where(distances >> self._bits == 0, distances.astype(np.int64), -1)
 
     def count_between(self, first: int, end: int) -> int:
         """How many of the row numbers lie in [first, end)."""
@@ -282,37 +282,38 @@ class Reuse:
         self._labels = pa.schema([column for column in output_schema(names) if column.name != "reused"])
         places = find_earlier(map(parse_location, outs))
         self._outputs = [open_earlier(place, signature, self._labels) for place in places]
-        self._rows = EarlierRows([shard for one in self._outputs for shard in one.shards], self._labels.names)
+        self._rows = EarlierRows([shard for output in self._outputs for shard in output.shards], self._labels.names)
         self._index: KeyIndex | None = None
 
     def load(self) -> None:
         """Read all keys. Until then no row is found."""
-        self._index = KeyIndex(self._rows.all_keys(), sum(one.rows for one in self._outputs))
+        self._index = KeyIndex(self._rows.all_keys(), sum(output.rows for output in self._outputs))
 
     def info(self) -> ReuseInfo:
         """Record of the earlier outputs for ``_plan.json`` and ``_run.json``."""
-        used = [one for one in self._outputs if one.shards]
-        digests = json.dumps([one.digest for one in self._outputs]).encode("ascii")
+        used = [output for output in self._outputs if output.shards]
+        digests = json.dumps([output.digest for output in self._outputs]).encode("ascii")
         outputs, end = [], 0
-        for one in self._outputs:
-            first, end = end, end + one.rows
-            differs = tuple(map(str, one.signature.changes_to(self._signature)))
+        for output in self._outputs:
+            first, end = end, end + output.rows
+            differs = tuple(map(str, output.signature.changes_to(self._signature)))
             outputs.append(
                 ReusedOutput(
-                    out=one.name,
-                    signature_equal=one.signature == self._signature,
+                    out=output.name,
+                    signature_equal=output.signature == self._signature,
                     differs=differs,
                     keys=None if self._index is None else self._index.count_between(first, end),
-                    shards_used=len(one.shards),
-                    shards_refused=dict(sorted(one.refused.items())),
+                    shards_used=len(output.shards),
+                    shards_refused=dict(sorted(output.refused.items())),
                 )
             )
         return ReuseInfo(
             digest=hashlib.sha256(digests).hexdigest() if used else "",
             planned=tuple(
-                PlannedReuse(one.name, one.signature.line, len(one.shards), one.digest) for one in self._outputs
+                PlannedReuse(output.name, output.signature.line, len(output.shards), output.digest)
+                for output in self._outputs
             ),
-            origins=tuple(dict.fromkeys(origin for one in used for origin in one.origins)),
+            origins=tuple(dict.fromkeys(origin for output in used for origin in output.origins)),
             outputs=tuple(outputs),
         )
 
@@ -323,13 +324,15 @@ class Reuse:
         numbers = np.full(len(keys), -1, np.int64)
         if self._index is not None:
             numbers[wanted] = self._index.find(words[wanted, 0])
-        found = np.flatnonzero(numbers >= 0)
+        rows = np.flatnonzero(numbers >= 0)
         table = self._labels.empty_table()
-        if len(found):
-            table = self._rows.take(numbers[found])
-            same = (key_words(one_chunk(table[KEY])) == words[found]).all(axis=1)
-            found, table = found[same], table.filter(pa.array(same))
-        return found, {one.name: _label_column(table[one.name], one) for one in self._labels if one.name != KEY}
+        if len(rows):
+            table = self._rows.take(numbers[rows])
+            same = (key_words(one_chunk(table[KEY])) == words[rows]).all(axis=1)
+            rows, table = rows[same], table.filter(pa.array(same))
+        return rows, {
+            label.name: _label_column(table[label.name], label) for label in self._labels if label.name != KEY
+        }
 
 
 def _label_column(column: pa.ChunkedArray, wanted: pa.Field) -> pa.Array:
@@ -337,9 +340,9 @@ def _label_column(column: pa.ChunkedArray, wanted: pa.Field) -> pa.Array:
     values = _VALUES.get(wanted.name)
     if values is None:
         return one_chunk(column)
-    found = one_chunk(column.cast(pa.string()))
-    codes = pc.index_in(found, pa.array(values))
+    texts = one_chunk(column.cast(pa.string()))
+    codes = pc.index_in(texts, pa.array(values))
     if codes.null_count:
-        unknown = found.filter(codes.is_null())[0].as_py()
+        unknown = texts.filter(codes.is_null())[0].as_py()
         raise OutputError(f"an earlier output has {wanted.name} = {unknown!r}, which is not a label; do not --reuse it")
     return pa.DictionaryArray.from_arrays(codes.cast(pa.int8()), pa.array(values))

@@ -96,7 +96,7 @@ class ShardScorer:
         scorer, plan = self.scorer, request.plan
         here = scorer.full_signature.parts, scorer.engine.provider
         if plan is None or plan.budgets.exact is None or (plan.signature_parts, plan.provider) != here:
-            first = (read_first_rows(one, scorer.settings, _BOUND_ROWS, _BOUND_BYTES) for one in request.shards)
+            first = (read_first_rows(shard, scorer.settings, _BOUND_ROWS, _BOUND_BYTES) for shard in request.shards)
             scorer.measure_bound([(scorer.pipeline.prepare(rows).work for rows in windows) for windows in first])
 
     def begin(self, request: Begin) -> None:
@@ -214,7 +214,7 @@ class ShardScorer:
         """Provenance of a shard, with the seconds and the pairs since the shard before."""
         origin, computed = self.scorer.origin, self.scorer.engine.computed
         seconds = dict(self.scorer.pipeline.seconds)
-        found = Provenance(
+        provenance = Provenance(
             run=run,
             worker=origin.device.description,
             origin=msgspec.to_builtins(origin),
@@ -222,7 +222,7 @@ class ShardScorer:
             computed=computed - self._computed_before,
         )
         self._seconds_before, self._computed_before = seconds, computed
-        return found
+        return provenance
 
 
 def _content_of(shard: Shard) -> str | None:

@@ -62,12 +62,12 @@ def status_of(outs: Sequence[Location]) -> RunStatus:
     for output, plan, files in folders:
         receipts = output.receipts(plan.inputs)
         finished = finished and output.why_unfinished(receipts) is None
-        mine = [found for found in receipts.values() if isinstance(found, Receipt)]
+        mine = [receipt for receipt in receipts.values() if isinstance(receipt, Receipt)]
         failed += output.quarantined(plan, receipts)
         done += mine
         rate += _rate(mine, plan, files[PLAN].modified)
     planned = sum(len(plan.inputs) for _, plan, _ in folders)
-    waiting, rows = planned - len(done) - len(failed), sum(one.output.rows for one in done)
+    waiting, rows = planned - len(done) - len(failed), sum(record.output.rows for record in done)
     return RunStatus(
         out=", ".join(map(str, outs)),
         finished=finished,
@@ -75,8 +75,8 @@ def status_of(outs: Sequence[Location]) -> RunStatus:
         done=len(done),
         failed=len(failed),
         waiting=waiting,
-        failures=dict(sorted(Counter(one.kind for one in failed).items())),
-        devices=dict(sorted(Counter(one.provenance.worker for one in done).items())),
+        failures=dict(sorted(Counter(record.kind for record in failed).items())),
+        devices=dict(sorted(Counter(record.provenance.worker for record in done).items())),
         rows=rows,
         rows_per_s=round(rate, 1) if rate else None,
         left_s=round(waiting * rows / len(done) / rate, 1) if rate and done else None,
@@ -92,12 +92,12 @@ def stale_files(outs: Sequence[Location]) -> list[str]:
     Raises:
         OutputError: see :func:`status_of`.
     """
-    found = []
+    uris = []
     for output, plan, files in map(_opened, find_outputs(outs)):
         for relative in extra_outputs(files, plan, plan).stale:
             names = (relative, receipt_name(relative), receipt_name(relative, FAILED))
-            found += [output.store.uri(name) for name in names if name in files]
-    return found
+            uris += [output.store.uri(name) for name in names if name in files]
+    return uris
 
 
 def _opened(out: Location) -> tuple[OutputFolder, Plan, Mapping[str, FileInfo]]:
@@ -112,8 +112,8 @@ def _rate(done: Sequence[Receipt], plan: Plan, planned: float) -> float:
     """Rows a second of the shards of this plan that were finished recently. ``planned``: when it was written."""
     now, digest = time.time(), plan.digest
     since = max(planned, now - RECENT_S)
-    recent = [one for one in done if one.plan == digest and _seconds(one.created) >= since - 1]
-    return sum(one.output.rows for one in recent) / max(now - since, 1.0)
+    recent = [receipt for receipt in done if receipt.plan == digest and _seconds(receipt.created) >= since - 1]
+    return sum(receipt.output.rows for receipt in recent) / max(now - since, 1.0)
 
 
 def _seconds(created: str) -> float:

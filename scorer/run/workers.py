@@ -343,7 +343,7 @@ def differences(first: WorkerInfo, other: WorkerInfo) -> str:
     """In what two workers differ that must be equal, in words; empty if they agree."""
     if (first.signature, first.signature_parts) != (other.signature, other.signature_parts):
         return f"signature: {first.signature} → {other.signature}"
-    one, two = (
+    first_traits, other_traits = (
         {
             "device": info.origin.device.description,
             "provider": info.provider,
@@ -353,4 +353,4 @@ def differences(first: WorkerInfo, other: WorkerInfo) -> str:
         }
         for info in (first, other)
     )
-    return "; ".join(map(str, changes(one, two)))
+    return "; ".join(map(str, changes(first_traits, other_traits)))

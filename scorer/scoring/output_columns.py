@@ -37,8 +37,8 @@ def label_codes(column: pa.Array, names: Sequence[str], what: str) -> npt.NDArra
         raise ColumnError(f"column {what!r} is {column.type}, but labels are strings: {', '.join(names)}") from e
     known = pa.array([*names, *_SPELLINGS])
     target = [*range(len(names)), *(names.index(new) if new in names else NO_LABEL for new in _SPELLINGS.values())]
-    found = pc.fill_null(pc.index_in(text, value_set=known), len(target)).to_numpy(zero_copy_only=False)
-    codes = np.array([*target, NO_LABEL], np.int8)[found]
+    positions = pc.fill_null(pc.index_in(text, value_set=known), len(target)).to_numpy(zero_copy_only=False)
+    codes = np.array([*target, NO_LABEL], np.int8)[positions]
     unknown = (codes == NO_LABEL) & pc.is_valid(text).to_numpy(zero_copy_only=False)
     if unknown.any():
         row = int(np.flatnonzero(unknown)[0])
@@ -149,8 +149,8 @@ def group_codes(column: pa.Array, what: str) -> tuple[npt.NDArray[np.int64], lis
         column = column.dictionary_decode()
     plain = (pa.types.is_string, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_binary)
     if not any(is_plain(column.type) for is_plain in plain):  # dates, times and the like, which Python may not hold
-        found, texts = encode_names(column, "")
-        column = pa.array(texts, pa.string()).take(pa.array(found))
+        text_codes, texts = encode_names(column, "")
+        column = pa.array(texts, pa.string()).take(pa.array(text_codes))
     if pa.types.is_string(column.type):
         codes, values = encode(column)
         names: list[Any] = [value.decode(errors="replace") for value in values]
@@ -254,8 +254,8 @@ def worst_sentence(text: str | None, sentences: Sequence[Mapping[str, Any]] | No
     Args:
         sentences: of the output column: ``start``, ``end``, ``entailment``.
     """
-    scored = [one for one in sentences or () if one["entailment"] is not None]
+    scored = [sentence for sentence in sentences or () if sentence["entailment"] is not None]
     if text is None or len(scored) < 2:
         return None
-    worst = min(scored, key=lambda one: one["entailment"])
+    worst = min(scored, key=lambda sentence: sentence["entailment"])
     return f"{text[worst['start'] : worst['end']]} ({worst['entailment']:.3f})"

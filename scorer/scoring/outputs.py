@@ -112,10 +112,10 @@ class Output(FinishedOutput):
         else:
             return None
         try:
-            found = Templates.load(path)
+            templates = Templates.load(path)
         except TemplateError:
             return None
-        return (found, path) if digest and found.sha256.startswith(digest) else None
+        return (templates, path) if digest and templates.sha256.startswith(digest) else None
 
 
 def open_labels(*outs: Location, allow_partial: bool = False) -> Output:
@@ -125,19 +125,19 @@ def open_labels(*outs: Location, allow_partial: bool = False) -> Output:
         OutputError, InputError: see :meth:`.FinishedOutput.open`; also if it has no totals, they do not agree with the
         files, or a label column is missing.
     """
-    found = Output.open(*outs, allow_partial=allow_partial)
-    if not found.plans:
-        what = f"has no readable {PLAN}" if Path(str(found.outs[0])).is_dir() else "is not a folder"
-        raise OutputError(f"{found.name} is not an output folder of `scorer run`: it {what}")
-    with found.unchanged():
-        rows = found.summary.counts.rows.all
-        if len(found) != rows:
+    output = Output.open(*outs, allow_partial=allow_partial)
+    if not output.plans:
+        what = f"has no readable {PLAN}" if Path(str(output.outs[0])).is_dir() else "is not a folder"
+        raise OutputError(f"{output.name} is not an output folder of `scorer run`: it {what}")
+    with output.unchanged():
+        rows = output.summary.counts.rows.all
+        if len(output) != rows:
             raise OutputError(
-                f"{found.name}: its files have {len(found):,} rows, its {RUN} says {rows:,}; run `scorer run` again"
+                f"{output.name}: its files have {len(output):,} rows, its {RUN} says {rows:,}; run `scorer run` again"
             )
         for name in LABELS:
-            _check_label(found, found.columns.prefix + name, OUTPUT.field(name).type)
-    return found
+            _check_label(output, output.columns.prefix + name, OUTPUT.field(name).type)
+    return output
 
 
 def _check_label(output: Output, name: str, expected: pa.DataType) -> None:
@@ -145,9 +145,9 @@ def _check_label(output: Output, name: str, expected: pa.DataType) -> None:
     for file in output.files:
         if name not in file.schema.names:
             raise InputError(f"{file.uri} has no column {name!r}: some of its labels are missing")
-        found = file.schema.field(name).type
-        if _plain(found) != _plain(expected):
-            raise InputError(f"{file.uri}: column {name!r} is {found}, and a run writes {expected}")
+        kind = file.schema.field(name).type
+        if _plain(kind) != _plain(expected):
+            raise InputError(f"{file.uri}: column {name!r} is {kind}, and a run writes {expected}")
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
@@ -161,7 +161,7 @@ def total_summary(summaries: Sequence[RunSummary]) -> RunSummary:
     first = summaries[0]
     if len(summaries) == 1:
         return first
-    counts = Counts.total([one.counts for one in summaries])
+    counts = Counts.total([summary.counts for summary in summaries])
     return replace(
         first,
         rows=counts.rows,
@@ -169,14 +169,14 @@ def total_summary(summaries: Sequence[RunSummary]) -> RunSummary:
         facts=counts.facts,
         checks=counts.checks,
         tokens=counts.tokens,
-        bound=max((one.bound for one in summaries if one.bound is not None), default=None),
+        bound=max((summary.bound for summary in summaries if summary.bound is not None), default=None),
         invariance_error=max(
-            (one.invariance_error for one in summaries if one.invariance_error is not None), default=None
+            (summary.invariance_error for summary in summaries if summary.invariance_error is not None), default=None
         ),
-        origins=tuple(dict.fromkeys(origin for one in summaries for origin in one.origins)),
-        random_weights=any(one.random_weights for one in summaries),
-        forced=tuple(dict.fromkeys(reason for one in summaries for reason in one.forced)),
-        finished=max(one.finished for one in summaries),
+        origins=tuple(dict.fromkeys(origin for summary in summaries for origin in summary.origins)),
+        random_weights=any(summary.random_weights for summary in summaries),
+        forced=tuple(dict.fromkeys(reason for summary in summaries for reason in summary.forced)),
+        finished=max(summary.finished for summary in summaries),
     )
 
 

@@ -71,10 +71,10 @@ class Verdict:
 
     def __repr__(self) -> str:
         """The label in one line; the texts are in the fields."""
-        found = f"error {self.error}" if self.error else f"{self.fine}, confidence {_decimals(self.confidence)}"
+        label = f"error {self.error}" if self.error else f"{self.fine}, confidence {_decimals(self.confidence)}"
         omitted = f", omitted {self.omitted} of {len(self.facts)} facts" if self.omitted else ""
         omitted += f", contradicted {self.contradicted}" if self.contradicted else ""
-        return f"<Verdict {found}{omitted}{f', note {self.note}' if self.note else ''}>"
+        return f"<Verdict {label}{omitted}{f', note {self.note}' if self.note else ''}>"
 
     def _repr_html_(self) -> str:
         """The label, and the facts with P(entailment) of each, for notebooks; text is escaped."""

@@ -262,12 +262,12 @@ class Scorer(OpenScorer, Closing):
             TypeError: it is not a table.
         """
         self._check_usable()
-        found, restore = as_table(read_table(table) if isinstance(table, str | Path) else table)
-        if has_nothing(found):
+        converted, restore = as_table(read_table(table) if isinstance(table, str | Path) else table)
+        if has_nothing(converted):
             return table
-        columns = self._find_columns(found.schema)
-        judged = self._judge(columns.rows(found))
-        return restore(self.pipeline.finish(Window(None, found, columns), judged).table)
+        columns = self._find_columns(converted.schema)
+        judged = self._judge(columns.rows(converted))
+        return restore(self.pipeline.finish(Window(None, converted, columns), judged).table)
 
     def _find_columns(self, schema: pa.Schema) -> InputColumns:
         try:

@@ -117,9 +117,9 @@ class Settings(CheckedFields):
             "--templates": self.templates is not None,
             "--missing-template error": self.missing_template == "error",
         }
-        if found := [option for option, given in odd.items() if given]:
+        if refused := [option for option, given in odd.items() if given]:
             raise UsageError(
-                f"{found[0]} does not go with --protocol factspotter, which looks up each triple in the text without "
+                f"{refused[0]} does not go with --protocol factspotter, which looks up each triple in the text without "
                 "templates and finds no hallucinations; remove one of them"
             )
 
@@ -129,15 +129,15 @@ class Settings(CheckedFields):
 
     def to_plan(self) -> dict[str, Any]:
         """The settings as a plan records them, in the types of JSON."""
-        found = vars(self) | {"optional": sorted(self.optional), "columns": asdict(self.columns)}
-        return {name: str(value) if isinstance(value, Path) else value for name, value in found.items()}
+        values = vars(self) | {"optional": sorted(self.optional), "columns": asdict(self.columns)}
+        return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
 
 
 def from_plan(kind: type[T], content: Any, where: str) -> T:
     """The settings, or their column names, that a plan records. ``where``: the plan, which an :class:`.OutputError`
     names if they are not those of this version, or one has an impossible value."""
     given = dict(content) if isinstance(content, Mapping) else {}
-    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]  # subclasses are data classes
+    known = {setting.name for setting in fields(kind)}  # type: ignore[arg-type]  # subclasses are data classes
     if differs := sorted(known ^ given.keys()):
         raise OutputError(
             f"{where}: another version wrote its settings ({', '.join(map(repr, differs))}); use that version, or run "

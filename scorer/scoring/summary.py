@@ -202,8 +202,8 @@ class RunSummary(OpenRecord, frozen=True, kw_only=True):
 
 def total(many: Iterable[Counts]) -> Counts:
     """The sum of counts, with every label of the metric and the most frequent predicates."""
-    found = Counts.total([Counts(labels=dict.fromkeys(FINE, 0)), *many])
-    return replace(found, facts=replace(found.facts, by_predicate=most_frequent(found.facts.by_predicate)))
+    summed = Counts.total([Counts(labels=dict.fromkeys(FINE, 0)), *many])
+    return replace(summed, facts=replace(summed.facts, by_predicate=most_frequent(summed.facts.by_predicate)))
 
 
 def most_frequent(by_predicate: Mapping[str, PredicateCounts]) -> Mapping[str, PredicateCounts]:

@@ -95,8 +95,8 @@ def as_table(given: Any, what: str = "table") -> tuple[pa.Table, RestoreType]:
 
         return _converted(lambda: pa.Table.from_pandas(given, preserve_index=False), what), restore
     if library == "datasets" and hasattr(given, "with_format"):
-        found: pa.Table = _converted(lambda: given.with_format("arrow")[:], what)
-        return found, lambda table: type(given).from_dict(table.to_pydict())
+        converted: pa.Table = _converted(lambda: given.with_format("arrow")[:], what)
+        return converted, lambda table: type(given).from_dict(table.to_pydict())
     if hasattr(given, "__arrow_c_stream__"):
         return _converted(lambda: pa.RecordBatchReader.from_stream(given).read_all(), what), lambda table: table
     raise TypeError(f"{what} is {described(given)}; give {FORMS}")
@@ -126,7 +126,7 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], what: str) -> tuple[pa.Table, 
     texts = {name: [_as_bytes(row.get(name)) for row in rows] for name in names}
     columns = {name: pa.array(values, pa.binary()).view(pa.string()) for name, values in texts.items()}
     nested = [[name for name, value in row.items() if not _is_single(value)] for row in rows]
-    infos = [{"nested": found} if found else None for found in nested]
+    infos = [{"nested": names_of_row} if names_of_row else None for names_of_row in nested]
 
     def restore(table: pa.Table) -> list[dict[str, Any]]:
         kept = [name for name in table.column_names if name in columns]
@@ -144,8 +144,8 @@ def _from_columns(columns: Mapping[str, Any], what: str) -> tuple[pa.Table, Rest
     table, restore = _from_rows(rows, what)
 
     def as_columns(scored: pa.Table) -> dict[str, list[Any]]:
-        found = restore(scored)
-        return {name: [row[name] for row in found] for name in scored.column_names}
+        restored = restore(scored)
+        return {name: [row[name] for row in restored] for name in scored.column_names}
 
     return table, as_columns
 
@@ -249,16 +249,16 @@ def from_python(rows: Iterable[Iterable[TripleLike]]) -> FactTable:
             raise TypeError(f"triples is {described(triples)}; give a list of triples")
         if isinstance(triples, tuple) and hasattr(triples, "_fields"):
             raise TypeError(f"triples is a single triple, {described(triples)}; put it into a list")
-        found = []
+        facts = []
         for position, triple in enumerate(triples):
             try:
-                found.append(Triple(*triple_parts(triple)))
+                facts.append(Triple(*triple_parts(triple)))
             except ValueError as error:
                 raise TypeError(f"triples[{position}] {error}; give {_FORMS}") from error
-        readable = all(is_utf8(part) for triple in found for part in triple)
-        kind = INVALID_UTF8 if not readable else None if all(map(all, found)) else MALFORMED
-        parsed.append(found if kind is None else FactError(kind, "has a part that is blank or is not UTF-8"))
-        raws.append(counted(len(found)) + b"".join(sized(to_bytes(part)) for triple in found for part in triple))
+        readable = all(is_utf8(part) for triple in facts for part in triple)
+        kind = INVALID_UTF8 if not readable else None if all(map(all, facts)) else MALFORMED
+        parsed.append(facts if kind is None else FactError(kind, "has a part that is blank or is not UTF-8"))
+        raws.append(counted(len(facts)) + b"".join(sized(to_bytes(part)) for triple in facts for part in triple))
     return build_facts(np.arange(len(parsed)), parsed, raws.__getitem__)
 
 

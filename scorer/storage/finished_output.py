@@ -142,16 +142,16 @@ class Coverage:
     @property
     def reason(self) -> str | None:
         """Missing parts or shards, as a phrase; ``None`` when nothing is."""
-        found = []
+        reasons = []
         if self.limit is not None:
-            found.append(f"only the first {self.limit:,} rows were scored (--limit)")
+            reasons.append(f"only the first {self.limit:,} rows were scored (--limit)")
         if parts := self.missing_parts:
-            found.append(f"{len(parts):,} of {self.parts:,} parts are missing: {named(parts)}")
+            reasons.append(f"{len(parts):,} of {self.parts:,} parts are missing: {named(parts)}")
         if self.missing:
-            found.append(f"{len(self.missing):,} of {self.planned:,} shards were not scored: {named(self.missing)}")
+            reasons.append(f"{len(self.missing):,} of {self.planned:,} shards were not scored: {named(self.missing)}")
         elif not self.finished:
-            found.append("the run did not finish")
-        return "; ".join(found) or None
+            reasons.append("the run did not finish")
+        return "; ".join(reasons) or None
 
     @property
     def is_complete(self) -> bool:
@@ -164,9 +164,12 @@ def refuse_unequal(out: Coverage, baseline: Coverage, allowed: bool) -> None:
     limit compare: both hold the first rows."""
     if allowed or (out.limit == baseline.limit and out.is_complete and baseline.is_complete):
         return
-    one, other = ("complete" if each.reason is None else f"partial ({each.reason})" for each in (out, baseline))
+    shown_out, shown_baseline = (
+        "complete" if each.reason is None else f"partial ({each.reason})" for each in (out, baseline)
+    )
     raise UsageError(
-        f"the output is {one}, and the baseline is {other}: rows that were not scored would count as removed or added; "
+        f"the output is {shown_out}, and the baseline is {shown_baseline}: rows that were not scored would count as "
+        "removed or added; "
         "score all, or pass --allow-partial to compare them anyway"
     )
 
@@ -206,7 +209,7 @@ class FinishedOutput:
             place, *others = places
             if others or not isinstance(place, Path):
                 raise OutputError(f"{named(places)}: no output of `scorer run`; name one, or a scored file or folder")
-            names = [one.relative_to(place).as_posix() if one != place else "" for one in data_files(place)]
+            names = [scored.relative_to(place).as_posix() if scored != place else "" for scored in data_files(place)]
             files = tuple(OutputFile(LocalStore(place), name) for name in names)
             signatures = [(Path(file.uri).name, file.signature) for file in files]
             advice = "figures compare only under equal signatures: evaluate them apart"
@@ -214,7 +217,7 @@ class FinishedOutput:
         folders = [_RunFolder(place, allow_partial) for place in places]
         missing_parts = check_parts({str(folder.location): folder.plan for folder in folders}, allow_partial)
         files = tuple(sorted((file for folder in folders for file in folder.files), key=lambda file: file.relative))
-        if twice := [one.relative for one, other in pairwise(files) if one.relative == other.relative]:
+        if twice := [scored.relative for scored, other in pairwise(files) if scored.relative == other.relative]:
             raise OutputError(f"{twice[0]} is in two of the outputs {named(places)}; name the parts of one run")
         signatures = [(f"{folder.location}/{PLAN}", Signature.of(folder.plan)) for folder in folders]
         signatures += [(file.uri, file.signature) for file in files]
@@ -252,7 +255,7 @@ class FinishedOutput:
         fields: dict[str, pa.Field] = {}
         readers = READERS if any(file.store.is_remote for file in self.files) else 1
         for schema in map_in_threads(attrgetter("schema"), self.files, readers):
-            fields |= {one.name: one for one in schema if one.name not in fields}
+            fields |= {column.name: column for column in schema if column.name not in fields}
         return pa.schema(list(fields.values()))
 
     @property
@@ -321,11 +324,11 @@ class FinishedOutput:
         Raises:
             InputError: a file cannot be read, or a column has types in different files that do not go together.
         """
-        wanted = self.names if columns is None else columns
-        tables = [window.table for window in self.windows(wanted)]
+        names = self.names if columns is None else columns
+        tables = [window.table for window in self.windows(names)]
         try:
-            found = pa.concat_tables(tables, promote_options="permissive") if tables else self.schema.empty_table()
-            return found.select([name for name in found.schema.names if tables or name in wanted])
+            joined = pa.concat_tables(tables, promote_options="permissive") if tables else self.schema.empty_table()
+            return joined.select([name for name in joined.schema.names if tables or name in names])
         except pa.ArrowException as e:
             raise InputError(f"the files of {self.name} have different columns: {e}; read them one at a time") from e
 
@@ -336,7 +339,7 @@ class FinishedOutput:
         Raises:
             InputError: a file cannot be read.
         """
-        found: dict[int, pa.Table] = {}
+        tables: dict[int, pa.Table] = {}
         wanted = np.unique(np.asarray(numbers, np.int64))
         for number in np.unique(np.searchsorted(self.starts, wanted, side="right") - 1).tolist():
             file, first = self.files[number], int(self.starts[number])
@@ -348,9 +351,9 @@ class FinishedOutput:
                         chosen = None if columns is None else _chosen(parquet, columns)
                         table = self._with_keys(parquet.read_row_group(group, columns=chosen), file, columns or ())
                         few = _few(table, here - first)
-                        found |= {int(row): few.slice(i, 1) for i, row in enumerate(here)}
+                        tables |= {int(row): few.slice(i, 1) for i, row in enumerate(here)}
                     first = end
-        return found
+        return tables
 
     def unchanged(self) -> AbstractContextManager[None]:
         """Read the output inside; a change since it was opened is an :class:`.OutputError` that names the files,
@@ -372,8 +375,8 @@ class _RunFolder:
 
     def __init__(self, location: Location, allow_partial: bool) -> None:
         folder = OutputFolder(location, patient=False)
-        found = _that_count(folder.store)
-        self.location, self.versions = location, {name: info.version for name, info in found.items()}
+        files = _that_count(folder.store)
+        self.location, self.versions = location, {name: info.version for name, info in files.items()}
         with _unchanged({location: self.versions}):
             plan, self.run, receipts = folder.read_plan(), folder.store.read(RUN), folder.receipts()
             self.why_unfinished = folder.why_unfinished(receipts)
@@ -390,7 +393,7 @@ class _RunFolder:
                 if isinstance(receipt, Unusable):
                     raise OutputError(f"{location}: the receipt of {relative} is damaged; run `scorer run` again")
                 if relative in plan.inputs:
-                    info, output = found.get(relative), receipt.output
+                    info, output = files.get(relative), receipt.output
                     if info is None or info.size != output.bytes or output.e_tag not in ("", info.version):
                         where = folder.store.uri(relative)
                         raise OutputError(f"{where} is missing, or not what its receipt says{_RUN_AGAIN}")
@@ -410,7 +413,14 @@ def _that_count(store: Store) -> dict[str, FileInfo]:
     """The own files of an output, and those of its shards that have a record."""
     files = store.list()
     done, failed = relatives_of(files, RECEIPTS), relatives_of(files, FAILED)
-    names = {PLAN, RUN, SUCCESS, *done, *map(receipt_name, done), *(receipt_name(one, FAILED) for one in failed)}
+    names = {
+        PLAN,
+        RUN,
+        SUCCESS,
+        *done,
+        *map(receipt_name, done),
+        *(receipt_name(relative, FAILED) for relative in failed),
+    }
     return {name: info for name, info in files.items() if name in names}
 
 
@@ -451,16 +461,18 @@ def data_files(path: Path) -> list[Path]:
         if path.exists():
             return [path]
         raise InputError(f"{path} does not exist; give the output folder of `scorer run`, or a scored Parquet file")
-    found = [one for one in sorted(path.rglob("*")) if one.is_file() and is_output(one.relative_to(path).as_posix())]
-    if not found:
+    files = [
+        file for file in sorted(path.rglob("*")) if file.is_file() and is_output(file.relative_to(path).as_posix())
+    ]
+    if not files:
         raise InputError(f"no scored file in {path}; has `scorer run --out {path}` finished a shard?")
-    return found
+    return files
 
 
-def _one_signature(found: Sequence[tuple[str, Signature]], advice: str, error: type[ScorerError]) -> Signature:
+def _one_signature(signatures: Sequence[tuple[str, Signature]], advice: str, error: type[ScorerError]) -> Signature:
     """The signature that all have in common, by name."""
-    first, signature = found[0]
-    for name, other in found[1:]:
+    first, signature = signatures[0]
+    for name, other in signatures[1:]:
         if differs := signature.changes_to(other):
             raise error(f"{first} and {name} were scored differently ({', '.join(map(str, differs))}); {advice}")
     return signature
@@ -470,8 +482,8 @@ def _chosen(file: pq.ParquetFile, columns: Sequence[str]) -> list[str]:
     """Those of ``columns`` that a file has; where a nested path is not there, the whole column above it."""
     tops = set(file.schema_arrow.names)
     paths = {file.schema.column(i).path for i in range(len(file.schema))}
-    found = [one if one in tops or one in paths else one.split(".")[0] for one in columns]
-    return list(dict.fromkeys(one for one in found if one in tops or one in paths))
+    present = [name if name in tops or name in paths else name.split(".")[0] for name in columns]
+    return list(dict.fromkeys(name for name in present if name in tops or name in paths))
 
 
 def _few(table: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:

@@ -45,29 +45,29 @@ def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | No
     """
     if not inputs:
         raise UsageError("no input was given; name files, folders, globs or URIs")
-    found: dict[str, InputFile] = {}
+    files: dict[str, InputFile] = {}
     for given in inputs:
         for uri, path in _files(_parse(given), form):
             kind = format_of(path, form)
             separator = delimiter if kind in ("csv", "tsv") else None
             file = InputFile(uri=uri, relative=output_name(path, kind), form=kind, delimiter=separator)
-            earlier = found.setdefault(file.relative, file).uri
+            earlier = files.setdefault(file.relative, file).uri
             if earlier != uri and ("://" in earlier + uri or Path(earlier).resolve() != Path(uri).resolve()):
                 raise UsageError(
                     f"{earlier} and {uri} would both be written to {file.relative}; "
                     "score them into different folders, or name a folder above both"
                 )
-    for relative in found:
+    for relative in files:
         folder, _, name = relative.rpartition("/")
         if len(os.fsencode(name)) > LONGEST_NAME:
             raise UsageError(
                 f"{relative}: a name may have at most {LONGEST_NAME} bytes, as receipts add .json; rename it"
             )
         while folder:
-            if {folder, folder.removesuffix(".json")} & found.keys():  # an output, or the receipt of one
+            if {folder, folder.removesuffix(".json")} & files.keys():  # an output, or the receipt of one
                 raise UsageError(f"{relative} needs a folder where {folder} is a file; rename one of the inputs")
             folder = folder.rpartition("/")[0]
-    return [found[relative] for relative in sorted(found)]
+    return [files[relative] for relative in sorted(files)]
 
 
 def check_apart(inputs: Sequence[str], files: Sequence[InputFile], out: Location) -> None:
@@ -76,8 +76,8 @@ def check_apart(inputs: Sequence[str], files: Sequence[InputFile], out: Location
     target = out if isinstance(out, StoreUri) else out.resolve()
     for given, root, glob in map(_parse, inputs):
         if isinstance(root, StoreUri) and isinstance(target, StoreUri):
-            one, other = (f"{place.root}/{place.path}".rstrip("/") + "/" for place in (root, target))
-            contains = one.startswith(other) or other.startswith(one)
+            prefix, out_prefix = (f"{place.root}/{place.path}".rstrip("/") + "/" for place in (root, target))
+            contains = prefix.startswith(out_prefix) or out_prefix.startswith(prefix)
         elif isinstance(root, Path) and isinstance(target, Path):
             above = [place for place in (root.resolve(), root) if place.is_dir() and target.is_relative_to(place)]
             contains = any(_positions(glob or EVERYTHING, "/".join(target.relative_to(place).parts)) for place in above)
@@ -119,13 +119,14 @@ def _files(parsed: _Input, form: Format) -> Iterator[tuple[str, str]]:
     if glob is None and not is_folder:
         raise InputError(f"{given} does not exist, or this user may not look there")
     groups, visible = suffixes_of(form), list(_visible(root, paths, sought))
-    found = next(filter(None, ([path for path in visible if _accepts(sought, path, one)] for one in groups)), [])
-    if not found and glob is not None:
+    by_group = ([path for path in visible if _accepts(sought, path, endings)] for endings in groups)
+    matching = next(filter(None, by_group), [])
+    if not matching and glob is not None:
         raise InputError(f"{given} matches no file; check the pattern")
-    if not found:
+    if not matching:
         names = ", ".join(f"*{suffix}" for suffixes in groups for suffix in suffixes)
         raise InputError(f"{given} has no file to read ({names}); names that begin with '_' or '.' are skipped")
-    for path in found:
+    for path in matching:
         yield (str(root.below(path)) if isinstance(root, StoreUri) else f"{str(root).rstrip('/')}/{path}"), path
 
 
@@ -153,15 +154,15 @@ def _split_glob(path: str, magic: str) -> tuple[str, Glob | None]:
 def _positions(glob: Glob, folder: str) -> frozenset[int]:
     """The parts of a glob that may come next behind a folder; its length for what is below a folder that all of it
     matched. Empty if nothing in the folder can match."""
-    last, found = len(glob), {0}
+    last, positions = len(glob), {0}
     for name in [None, *filter(None, folder.split("/"))]:
         if name is not None:
-            stay = {i for i in found if i == last or glob[i] == ANY_DEPTH}
-            found = stay | {i + 1 for i in found - stay if fnmatchcase(name, glob[i])}
+            stay = {i for i in positions if i == last or glob[i] == ANY_DEPTH}
+            positions = stay | {i + 1 for i in positions - stay if fnmatchcase(name, glob[i])}
         for i in range(last - 1):  # `**` also matches no folder
-            if i in found and glob[i] == ANY_DEPTH:
-                found.add(i + 1)
-    return frozenset(found)
+            if i in positions and glob[i] == ANY_DEPTH:
+                positions.add(i + 1)
+    return frozenset(positions)
 
 
 def _accepts(glob: Glob, path: str, suffixes: Sequence[str]) -> bool:
@@ -211,5 +212,5 @@ def _walk(root: Path, glob: Glob) -> Iterator[str]:
 
 def _entries(folder: Path) -> list[tuple[str, bool, bool]]:
     """The entries of a folder by name: whether each is a folder, and whether it is a symbolic link."""
-    with os.scandir(folder) as found:
-        return sorted((entry.name, entry.is_dir(), entry.is_symlink()) for entry in found)
+    with os.scandir(folder) as entries:
+        return sorted((entry.name, entry.is_dir(), entry.is_symlink()) for entry in entries)

@@ -56,10 +56,10 @@ class StoreUri:
     def parse(cls, given: str) -> StoreUri | None:
         """The place that a URI names; ``None`` for a path, or a URI of another kind. :class:`.UsageError` where it has
         a password or a query, or names no bucket."""
-        found = _URI.fullmatch(given)
-        if found is None or found["scheme"].lower() not in SCHEMES:
+        match = _URI.fullmatch(given)
+        if match is None or match["scheme"].lower() not in SCHEMES:
             return None
-        scheme, bucket, path = found["scheme"].lower(), found["bucket"], found["path"] or ""
+        scheme, bucket, path = match["scheme"].lower(), match["bucket"], match["path"] or ""
         user, at, host = bucket.rpartition("@")
         parts = [part for part in unquote(path).split("/") if part]
         wrong = {
@@ -98,11 +98,11 @@ def local_path(given: str | Path, what: str = "") -> Path:
     """
     text, before = str(given), f"{what}: " if what else ""
     if isinstance(given, str) and text[:6].lower() == "file:/":
-        found = _FILE.fullmatch(text)
-        if found is None or (found["host"] or "").lower() not in ("", "localhost"):
+        match = _FILE.fullmatch(text)
+        if match is None or (match["host"] or "").lower() not in ("", "localhost"):
             raise UsageError(f"{before}{text}: a file:// URI is a path of this machine; write file:///path")
         # Names may not be UTF-8; Python represents such bytes as surrogates.
-        text = os.fsdecode(unquote_to_bytes(os.fsencode(found["path"])))
+        text = os.fsdecode(unquote_to_bytes(os.fsencode(match["path"])))
         given = Path(text)
     if not text or "\0" in text:
         raise UsageError(f"{before}{text!r} is not a path; name a file or folder of this machine")

@@ -58,19 +58,19 @@ class ObjectStore:
         return str(self.location.below(name))
 
     def list(self, prefix: str = "") -> dict[str, FileInfo]:
-        skip, key, found = len(self.location.key("x")) - 1, self._key(prefix), {}
+        skip, key, files = len(self.location.key("x")) - 1, self._key(prefix), {}
         pages = iter(self._obstore.list(self._small, prefix=key or None, chunk_size=1000))
         with suppress(FileNotFoundError):
             while (page := self._request("list", key, lambda: next(pages, None))) is not None:
-                found.update({str(one["path"])[skip:]: _info(one) for one in page})
-        if not found and prefix:
+                files.update({str(meta["path"])[skip:]: _info(meta) for meta in page})
+        if not files and prefix:
             with suppress(FileNotFoundError):
-                found[prefix] = self._stat(key)
-        return dict(sorted(found.items()))
+                files[prefix] = self._stat(key)
+        return dict(sorted(files.items()))
 
     def read(self, name: str) -> bytes | None:
-        found = self._get(self._key(name))
-        return None if found is None else found[0]
+        stored = self._get(self._key(name))
+        return None if stored is None else stored[0]
 
     def write(self, name: str, content: bytes, *, expect: str | None = None) -> str | None:
         crash_point(name, "synced")
@@ -101,23 +101,23 @@ class ObjectStore:
 
     def open(self, name: str, version: str | None = None) -> io.BufferedReader:
         key = self._key(name)
-        found = self._stat(key)
-        if version is not None and found.version != version:
+        info = self._stat(key)
+        if version is not None and info.version != version:
             raise StoreError(f"{self.uri(name)} was replaced while it was read; run again when it is complete")
-        return io.BufferedReader(VersionedFile(partial(self._read_range, key, found.version), found), _READ_AHEAD)
+        return io.BufferedReader(VersionedFile(partial(self._read_range, key, info.version), info), _READ_AHEAD)
 
     def _read_range(self, key: str, version: str, start: int, end: int) -> bytes:
         """The bytes from ``start`` to before ``end`` of one version of an object; ``OSError`` where it is replaced."""
         get = partial(self._obstore.get, self._bulk, key, options={"range": (start, end), "if_match": version})
         try:
-            found: bytes = self._request("read", key, lambda: bytes(get().bytes()))
+            content: bytes = self._request("read", key, lambda: bytes(get().bytes()))
         except FileNotFoundError as error:
             raise OSError(f"{self.location.root}/{key} was removed while it was read") from error
         except StoreError as error:
             raise OSError(str(error)) from error
-        if len(found) != end - start:
-            raise OSError(f"{self.location.root}/{key}: the store sent {len(found)} bytes of {end - start}")
-        return found
+        if len(content) != end - start:
+            raise OSError(f"{self.location.root}/{key}: the store sent {len(content)} bytes of {end - start}")
+        return content
 
     def _put(self, bucket: Any, key: str, content: bytes | Path, expect: str | None, **options: Any) -> str | None:
         """The new version of an object that is written over any version or over the expected one; ``None`` if another
@@ -171,12 +171,12 @@ class ObjectStore:
         """Content and version of an object; ``None`` if there is none."""
 
         def get() -> tuple[bytes, str]:
-            found = self._obstore.get(self._small, key)
-            return bytes(found.bytes()), _version(found.meta)
+            response = self._obstore.get(self._small, key)
+            return bytes(response.bytes()), _version(response.meta)
 
         with suppress(FileNotFoundError):
-            found: tuple[bytes, str] = self._request("read", key, get)
-            return found
+            stored: tuple[bytes, str] = self._request("read", key, get)
+            return stored
         return None
 
     def _request(
@@ -275,9 +275,9 @@ def error_text(error: BaseException | None) -> str:
     return text if len(text) <= 300 else text[:297] + "..."
 
 
-def _version(found: Any) -> str:
-    return str(found.get("e_tag") or found.get("version") or "")
+def _version(meta: Any) -> str:
+    return str(meta.get("e_tag") or meta.get("version") or "")
 
 
-def _info(found: Any) -> FileInfo:
-    return FileInfo(int(found["size"]), _version(found), found["last_modified"].timestamp())
+def _info(meta: Any) -> FileInfo:
+    return FileInfo(int(meta["size"]), _version(meta), meta["last_modified"].timestamp())

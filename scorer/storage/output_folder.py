@@ -74,10 +74,10 @@ class OutputFolder:
         if (content := self.store.read(receipt_name(relative))) is None:
             return NoReceipt()
         try:
-            found = unseal(content, Receipt, "its receipt", advice="")
+            receipt = unseal(content, Receipt, "its receipt", advice="")
         except DamagedFileError as error:
             return Unusable(str(error))
-        return found if found.relative == relative else Unusable("its receipt is that of another output")
+        return receipt if receipt.relative == relative else Unusable("its receipt is that of another output")
 
     def receipts(self, relatives: Iterable[str] | None = None) -> dict[str, Receipt | Unusable]:
         """The receipts of some shards, by default of all that have one; see :meth:`receipt`."""
@@ -87,12 +87,12 @@ class OutputFolder:
 
     def failed_shards(self) -> dict[str, FailedShard]:
         """Quarantined shards by relative path; of a damaged record only the path is known."""
-        found = {}
+        failed = {}
         for relative in relatives_of(self.store.list(FAILED), FAILED):
-            name, found[relative] = receipt_name(relative, FAILED), FailedShard(relative=relative)
+            name, failed[relative] = receipt_name(relative, FAILED), FailedShard(relative=relative)
             with suppress(DamagedFileError):
-                found[relative] = decode(self.store.read(name) or b"", FailedShard, name)
-        return found
+                failed[relative] = decode(self.store.read(name) or b"", FailedShard, name)
+        return failed
 
     def why_unfinished(self, receipts: Mapping[str, Receipt | Unusable] | None = None) -> str | None:
         """Why not every planned shard is done; ``None`` if ``_SUCCESS`` agrees with the plan and all receipts, which
@@ -103,11 +103,11 @@ class OutputFolder:
         if plan is None or not all(map(is_output, plan.inputs)):
             return f"its {PLAN} is damaged"
         receipts = self.receipts(plan.inputs) if receipts is None else receipts
-        found = {relative: receipts.get(relative, NoReceipt()) for relative in plan.inputs}
-        for relative, receipt in found.items():
+        planned = {relative: receipts.get(relative, NoReceipt()) for relative in plan.inputs}
+        for relative, receipt in planned.items():
             if isinstance(receipt, Unusable):
                 return f"{relative}: {receipt.reason}"
-        done = digest_of(receipt for receipt in found.values() if isinstance(receipt, Receipt))
+        done = digest_of(receipt for receipt in planned.values() if isinstance(receipt, Receipt))
         return None if success == done else f"its {SUCCESS} does not agree with its receipts"
 
     def is_intact(self, receipt: Receipt, info: FileInfo | None) -> bool:
@@ -194,9 +194,10 @@ def extra_outputs(files: Mapping[str, FileInfo], plan: Plan, stored: Plan | None
     before = {} if stored is None else stored.inputs
     known = {*before, *relatives_of(files, RECEIPTS), *relatives_of(files, FAILED)} - plan.inputs.keys()
     planned = {_input_of(name, record.groups) for name, record in plan.inputs.items()}
-    there = [one for one in sorted(filter(is_output, known)) if {one, receipt_name(one)} & files.keys()]
-    divided = [one for one in there if ROW_RANGE.sub("", one) in planned]
-    return ExtraOutputs(divided, sorted({*there} - {*divided}))
+    outputs = sorted(filter(is_output, known))
+    extra = [relative for relative in outputs if {relative, receipt_name(relative)} & files.keys()]
+    divided = [relative for relative in extra if ROW_RANGE.sub("", relative) in planned]
+    return ExtraOutputs(divided, sorted({*extra} - {*divided}))
 
 
 @dataclass(frozen=True)

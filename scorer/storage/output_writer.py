@@ -229,10 +229,10 @@ def _refuse_foreign(output: OutputFolder) -> None:
             f"{more}; choose a new or empty place for --out"
         )
     above = list(location.absolute().parents) if isinstance(location, Path) else location.parents
-    found = None
+    outer = None
     for place in above:
         with suppress(OutputError):  # a policy of a store may allow requests below OUT alone
-            if found is None and open_store(place, patient=False).read(PLAN) is not None:
-                found = place
-    if found is not None:
-        raise OutputError(f"{location} is inside the output {found}; choose an --out outside of it")
+            if outer is None and open_store(place, patient=False).read(PLAN) is not None:
+                outer = place
+    if outer is not None:
+        raise OutputError(f"{location} is inside the output {outer}; choose an --out outside of it")

@@ -93,11 +93,11 @@ class Plan(Record, frozen=True, kw_only=True, dict=True):
     def hardware_changes(self, other: Plan) -> str:
         """Differences in device and versions that numbers depend on besides the signature, as ``device: a → b``; empty
         if there are none."""
-        one, two = (
+        before, after = (
             {"device": plan.device, "provider": plan.provider, "runtime": plan.runtime, **plan.versions, "pyarrow": ""}
             for plan in (self, other)  # pyarrow writes files, not labels
         )
-        return "; ".join(map(str, changes(one, two)))
+        return "; ".join(map(str, changes(before, after)))
 
 
 def belongs_to_part(relative: str, number: int, count: int) -> bool:
@@ -121,7 +121,7 @@ def shards_digest(inputs: Mapping[str, InputRecord]) -> str:
 
 def find_outputs(given: Iterable[Location]) -> list[Location]:
     """The outputs at some places: a place itself, or, if it has no plan, the outputs directly below it."""
-    found: list[Location] = []
+    outputs: list[Location] = []
     for place in given:
         below: list[Location] = []
         if not isinstance(place, Path):
@@ -130,8 +130,8 @@ def find_outputs(given: Iterable[Location]) -> list[Location]:
             below = [place.below(name.split("/")[0]) for name in names if name.partition("/")[2] == PLAN]
         elif place.is_dir() and not (place / PLAN).exists():
             below = [child for child in sorted(place.iterdir()) if (child / PLAN).is_file()]
-        found += below or [place]
-    return found
+        outputs += below or [place]
+    return outputs
 
 
 def check_parts(

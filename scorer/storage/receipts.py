@@ -39,18 +39,20 @@ class _Sums(OpenRecord, frozen=True):
     @classmethod
     def total(cls, many: Iterable[Any]) -> Self:
         """Their sum, field by field; keys of objects come in the order in which they are first met."""
-        parts = [one for one in many if one is not None]
-        return cls(*(_sum([getattr(one, name) for one in parts]) for name in cls.__struct_fields__)) if parts else cls()
+        parts = [part for part in many if part is not None]
+        if not parts:
+            return cls()
+        return cls(*(_sum([getattr(part, name) for part in parts]) for name in cls.__struct_fields__))
 
 
 def _sum(values: Sequence[Any]) -> Any:
-    found = [value for value in values if value is not None]
-    if not found:
+    parts = [value for value in values if value is not None]
+    if not parts:
         return None
-    if isinstance(found[0], Mapping):
-        keys = dict.fromkeys(key for one in found for key in one)
-        return {key: _sum([one.get(key) for one in found]) for key in keys}
-    return type(found[0]).total(found) if isinstance(found[0], _Sums) else sum(found)
+    if isinstance(parts[0], Mapping):
+        keys = dict.fromkeys(key for part in parts for key in part)
+        return {key: _sum([part.get(key) for part in parts]) for key in keys}
+    return type(parts[0]).total(parts) if isinstance(parts[0], _Sums) else sum(parts)
 
 
 class RowCounts(_Sums, frozen=True):
@@ -151,10 +153,10 @@ class Signature:
     @classmethod
     def of_footer(cls, metadata: Mapping[bytes, bytes] | None) -> Self:
         """The signature in a Parquet footer; its line is empty when there is none."""
-        found = metadata or {}
-        line = found.get(SIGNATURE_KEY.encode(), b"").decode(errors="replace")
+        entries = metadata or {}
+        line = entries.get(SIGNATURE_KEY.encode(), b"").decode(errors="replace")
         with suppress(ValueError, RecursionError):
-            parts = json.loads(found.get(SIGNATURE_PARTS_KEY.encode(), b"").decode(errors="replace"))
+            parts = json.loads(entries.get(SIGNATURE_PARTS_KEY.encode(), b"").decode(errors="replace"))
             if isinstance(parts, dict):
                 return cls(line, canonical(parts))
         return cls.of_line(line)
@@ -328,15 +330,15 @@ def content_sha256(uri: str, identity: Identity) -> str | None:
     would have to be sent again, and for a file that cannot be read, or is not that of the identity."""
     try:
         with open(uri, "rb") as file:  # noqa: PTH123  (names that are not UTF-8 stay as they are)
-            digest, found = sha256_of(file), os.fstat(file.fileno())
+            digest, status = sha256_of(file), os.fstat(file.fileno())
     except (OSError, ValueError):  # also for a URI, which is no local file
         return None
-    return digest if (found.st_size, found.st_mtime_ns) == (identity.size, identity.mtime_ns) else None
+    return digest if (status.st_size, status.st_mtime_ns) == (identity.size, identity.mtime_ns) else None
 
 
 def digest_of(receipts: Iterable[Receipt]) -> bytes:
     """SHA-256 over the outputs of receipts, as hex: the content of ``_SUCCESS``."""
-    content = sorted([one.relative, one.output.sha256, one.output.rows] for one in receipts)
+    content = sorted([receipt.relative, receipt.output.sha256, receipt.output.rows] for receipt in receipts)
     return sha256(canonical(content).encode("ascii")).hexdigest().encode("ascii")
 
 
@@ -360,8 +362,9 @@ def receipt_name(relative: str, folder: str = RECEIPTS) -> str:
 def relatives_of(names: Iterable[str], folder: str) -> list[str]:
     """The shards whose records are in a folder, :data:`RECEIPTS` or :data:`FAILED`, sorted."""
     skip = len(folder) + 1
-    found = [one[skip : -len(_SUFFIX)] for one in names if one.startswith(f"{folder}/") and one.endswith(_SUFFIX)]
-    return sorted(filter(is_output, found))
+    records = (name for name in names if name.startswith(f"{folder}/") and name.endswith(_SUFFIX))
+    paths = [name[skip : -len(_SUFFIX)] for name in records]
+    return sorted(filter(is_output, paths))
 
 
 def canonical(content: Any) -> str:

@@ -131,7 +131,8 @@ def read_windows(
             raise RefusedError(CHANGED)
         columns, names = find_columns(source.schema), source.schema.names
         needed = names if columns.needed is None else columns.needed
-        if columns.needed is not None and (wrong := next((one for one in needed if names.count(one) != 1), None)):
+        wrong = next((column for column in needed if names.count(column) != 1), None)
+        if columns.needed is not None and wrong is not None:
             raise RefusedError(f"has {'more than one' if wrong in names else 'no'} column {wrong!r}")
         positions = [i for i, name in enumerate(names) if name in needed]
         schema = pa.schema([source.schema.field(i) for i in positions], source.schema.metadata)
@@ -205,14 +206,14 @@ class OpenedFile(Closing):
                 return
             # Non-blocking: opening a FIFO would wait for its writer.
             self._descriptor = os.open(uri, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-            found = os.fstat(self._descriptor)
+            status = os.fstat(self._descriptor)
         except (OSError, OutputError) as error:
             reason = error.strerror if place is None and isinstance(error, OSError) else _describe(error)
             raise RefusedError(f"{UNOPENED}: {reason}") from error
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             os.close(self._descriptor)
             raise RefusedError("is not a regular file")
-        self.size, self.mtime_ns = found.st_size, found.st_mtime_ns
+        self.size, self.mtime_ns = status.st_size, status.st_mtime_ns
         self.file = pa.PythonFile(os.fdopen(self._descriptor, "rb"), "r")
 
     def close(self) -> None:
@@ -222,8 +223,8 @@ class OpenedFile(Closing):
         """Whether a local file was written to since it was opened."""
         if self._descriptor is None:
             return False
-        found = os.fstat(self._descriptor)
-        return (found.st_size, found.st_mtime_ns) != (self.size, self.mtime_ns)
+        status = os.fstat(self._descriptor)
+        return (status.st_size, status.st_mtime_ns) != (self.size, self.mtime_ns)
 
 
 class ParquetSource(OpenedFile):

@@ -74,7 +74,7 @@ class LocalStore:
 
     def list(self, prefix: str = "") -> dict[str, FileInfo]:
         """Files by name, sorted: the file called ``prefix``, or all files below it; all files by default."""
-        top, found = os.path.join(self.location, prefix), {}  # noqa: PTH118  (a Path for each file takes long)
+        top, files = os.path.join(self.location, prefix), {}  # noqa: PTH118  (a Path for each file takes long)
         skip = len(os.path.join(self.location, ""))  # noqa: PTH118
         errors: list[OSError] = []
         with output_errors("list", Path(top)):
@@ -85,11 +85,11 @@ class LocalStore:
                 for name in names:
                     path = os.path.join(folder, name)  # noqa: PTH118
                     with suppress(FileNotFoundError):
-                        found[path[skip:]] = _info(os.lstat(path))
+                        files[path[skip:]] = _info(os.lstat(path))
             for error in errors:
                 if not isinstance(error, FileNotFoundError | NotADirectoryError):
                     raise error
-        return dict(sorted(found.items()))
+        return dict(sorted(files.items()))
 
     def read(self, name: str) -> bytes | None:
         """Content of a small file; ``None`` if there is no regular file of that name."""
@@ -273,5 +273,5 @@ def crash_point(name: str, moment: str) -> None:
             os._exit(97)
 
 
-def _info(found: os.stat_result) -> FileInfo:
-    return FileInfo(found.st_size, f"{found.st_size}-{found.st_mtime_ns}-{found.st_ino}", found.st_mtime)
+def _info(status: os.stat_result) -> FileInfo:
+    return FileInfo(status.st_size, f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}", status.st_mtime)

@@ -73,12 +73,12 @@ class _Bytes(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        found = bytes(self._file.read(len(buffer)))
-        buffer[: len(found)] = found
-        self.sha256.update(found)
-        self.count += len(found)
+        content = bytes(self._file.read(len(buffer)))
+        buffer[: len(content)] = content
+        self.sha256.update(content)
+        self.count += len(content)
         note_progress()
-        return len(found)
+        return len(content)
 
 
 class TextLines:
@@ -234,7 +234,7 @@ def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter
     if b"\r" in bare:
         raise RefusedError(_CARRIAGE_RETURNS)
     if delimiter is None:
-        delimiter = next((one for one in (",", ";", "\t") if one.encode() in bare), ",")
+        delimiter = next((candidate for candidate in (",", ";", "\t") if candidate.encode() in bare), ",")
     taken: list[bytes] = []  # of the record that is read: a quoted field may have line ends
 
     def texts() -> Iterator[str]:

@@ -107,9 +107,9 @@ def check_user_file(
 
 def _is_input(place: Path, given: str, form: Format, is_parquet: bool) -> bool:
     """Whether a command that reads ``given`` reads a file that exists. Errs on the side of yes."""
-    for one in {given, given.partition("=")[2]}:
+    for candidate in {given, given.partition("=")[2]}:
         with suppress(UsageError, OSError, RuntimeError, ValueError):  # not a path of this machine
-            path = local_path(one).absolute()
+            path = local_path(candidate).absolute()
             if path.exists() and path.samefile(place):
                 return True
             fixed = next((n for n, part in enumerate(path.parts) if glob.has_magic(part)), len(path.parts))
@@ -138,7 +138,7 @@ def _target(path: Path, what: str, is_parquet: bool) -> _Target:
                 break
             _refuse_owned(place, what)
             try:
-                found = place.lstat()
+                status = place.lstat()
             except FileNotFoundError:
                 if place == path and place.parent.is_dir():
                     return _Target(place)
@@ -146,13 +146,13 @@ def _target(path: Path, what: str, is_parquet: bool) -> _Target:
                     f"{what}: {place} does not exist, nor does a folder for it, or {path} is a link to it; create the "
                     "folder, or name the file itself"
                 ) from None
-            if not stat.S_ISLNK(found.st_mode):
-                mode = stat.S_IMODE(found.st_mode) & 0o777 if stat.S_ISREG(found.st_mode) else None
+            if not stat.S_ISLNK(status.st_mode):
+                mode = stat.S_IMODE(status.st_mode) & 0o777 if stat.S_ISREG(status.st_mode) else None
                 target = _Target(place, mode, is_stream=mode is None)
                 break
-            if found.st_uid not in (0, os.geteuid()) or (hops := hops + 1) > _MOST_LINKS:
+            if status.st_uid not in (0, os.geteuid()) or (hops := hops + 1) > _MOST_LINKS:
                 raise OutputError(
-                    f"{what}: {place} is a link that another user made (uid {found.st_uid}), or is part of a cycle of "
+                    f"{what}: {place} is a link that another user made (uid {status.st_uid}), or is part of a cycle of "
                     "links, and is not followed; name the file itself"
                 )
             place = place.parent / place.readlink()

@@ -175,8 +175,8 @@ class ShardWriter:
             # Opened here and not by pyarrow, which takes some names for URIs and cannot open names that are not UTF-8.
             with self._temporary.open("rb") as file:
                 size, digest = os.fstat(file.fileno()).st_size, sha256_of(file)
-                found = pq.ParquetFile(file)
-                metadata, names = found.metadata, found.schema_arrow.names
+                written = pq.ParquetFile(file)
+                metadata, names = written.metadata, written.schema_arrow.names
             if metadata.num_rows != self._rows:
                 raise OSError(f"{metadata.num_rows} rows were read back, {self._rows} written")
             if names != self._schema.names:
