@@ -22,7 +22,7 @@ from scorer.metric.columns import OUTPUT, to_columns
 from scorer.metric.fact_templates import Templates
 from scorer.metric.inputs import find_columns
 from scorer.metric.verdict import ENTAILMENT, decide
-from scorer.scoring.summary import Device, RunSummary, ShardCounts, Speed
+from scorer.scoring.summary import ComputeDevice, RunSummary, ShardCounts, Speed
 from scorer.status import SCORED, RowError
 from scorer.storage.output_writer import lock_output
 from scorer.storage.plan import Part
@@ -111,7 +111,7 @@ def finish(
             computed_now=0,
             speed=Speed(seconds=0.0, rows_per_s=0.0),
             exact=None,
-            device=Device("cpu", "made up"),
+            device=ComputeDevice("cpu", "made up"),
             bound=None,
             invariance_error=invariance_error,
             origins=(),

@@ -19,7 +19,7 @@ from ..system.bounds import ExactBound
 from ..system.processors import thread_count
 from .pipeline import Pipeline
 from .settings import Settings
-from .summary import ComputeEnvironment, Device, signature_of
+from .summary import ComputeDevice, ComputeEnvironment, signature_of
 
 Log = Callable[[str], None]
 
@@ -99,7 +99,7 @@ class OpenScorer:
         engine, exact = self.engine, self.engine.bound
         assert engine.report is not None
         return ComputeEnvironment(
-            device=Device(engine.device.kind, engine.device.hardware.name, engine.threads),
+            device=ComputeDevice(engine.device.kind, engine.device.hardware.name, engine.threads),
             runtime=engine.runtime,
             bound=engine.report.bound if exact is None else max(engine.report.bound, exact.largest),
             invariance_error=engine.report.invariance_error,

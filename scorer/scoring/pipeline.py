@@ -93,7 +93,7 @@ class ReuseMatch:
         ]
 
 
-class Reuse(Protocol):
+class LabelSource(Protocol):
     """Earlier outputs whose labels are taken over."""
 
     def find(
@@ -200,7 +200,7 @@ class Pipeline:
         yield
         self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
 
-    def prepare(self, rows: Rows, reuse: Reuse | None = None) -> Prepared:
+    def prepare(self, rows: Rows, reuse: LabelSource | None = None) -> Prepared:
         """Build a window's checks and the model's work for them. Rows with a label in the outputs of ``reuse`` need
         none."""
         match = None
@@ -259,7 +259,7 @@ class Pipeline:
         return ScoredWindow(window.tag, table, count(judged, columns["note"]))
 
     def stream(
-        self, items: Iterable[Window | Any], reuse: Reuse | None = None, stop: Callable[[], None] = lambda: None
+        self, items: Iterable[Window | Any], reuse: LabelSource | None = None, stop: Callable[[], None] = lambda: None
     ) -> Generator[ScoredWindow | Any, None, None]:
         """Score windows in order, three stages overlapped: preparing *k+1*, inference on *k*, the caller's *k-1*.
 
@@ -283,7 +283,7 @@ class Pipeline:
                         item = self.finish(item.window, self.judge(item.prepared, item.answers))
                 yield item
 
-    def _prepare(self, reuse: Reuse | None, item: Any) -> Any:
+    def _prepare(self, reuse: LabelSource | None, item: Any) -> Any:
         if not isinstance(item, Window):
             return item
         with self.busy("prepare"):

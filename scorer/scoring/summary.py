@@ -94,7 +94,7 @@ def _encode(value: str) -> str:
     )
 
 
-class Device(OpenRecord, frozen=True):
+class ComputeDevice(OpenRecord, frozen=True):
     """Device that computed: kind, name and threads. ``threads``: ``None`` where the runtime chooses them."""
 
     kind: str
@@ -112,7 +112,7 @@ class ComputeEnvironment(OpenRecord, frozen=True):
     largest |Δlogit| against the checkpoint's fp32; ``invariance_error``: with the other pairs of a batch. ``exact``:
     the margin below which pairs ran again in fp32, if they did; it is measured on the data of each run."""
 
-    device: Device
+    device: ComputeDevice
     runtime: str
     bound: Magnitude
     invariance_error: Magnitude
@@ -183,7 +183,7 @@ class RunSummary(OpenRecord, frozen=True, kw_only=True):
     computed_now: Count
     speed: Speed
     exact: ExactBound | None
-    device: Device
+    device: ComputeDevice
     bound: Magnitude | None
     invariance_error: Magnitude | None
     origins: tuple[ComputeEnvironment, ...]

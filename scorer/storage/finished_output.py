@@ -15,7 +15,6 @@ from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +24,7 @@ import pyarrow.parquet as pq
 from ..errors import InputError, OutputError, ScorerError, UsageError
 from ..system.waiting import map_in_threads, result_of
 from .location import Location, StoreUri, named
+from .output_files import RUN_AGAIN, OutputFile, data_files, partition_keys
 from .output_folder import READERS, OutputFolder
 from .plan import PLAN, RUN, SUCCESS, Plan, check_parts, find_outputs
 from .receipts import (
@@ -32,89 +32,15 @@ from .receipts import (
     RECEIPTS,
     ROW_RANGE,
     FailedShard,
-    Receipt,
     Signature,
     Unusable,
-    is_output,
     receipt_name,
     relatives_of,
 )
 from .store import FileInfo, LocalStore, Store, open_store
 
 WINDOW_ROWS = 1 << 16
-_RUN_AGAIN = "; run `scorer run` again to replace it"
 _RESUMES = "the same `scorer run` resumes it"
-_NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
-
-
-@dataclass(frozen=True)
-class OutputFile:
-    """A file of scored rows, opened when its columns or rows are asked for.
-
-    Attributes:
-        store: of the output that it is in.
-        relative: its path there, with slashes.
-        version: the one that is read; ``None`` for any.
-        receipt: what its run recorded; ``None`` for a file by itself.
-    """
-
-    store: Store
-    relative: str
-    version: str | None = None
-    receipt: Receipt | None = None
-
-    @property
-    def uri(self) -> str:
-        """Where it is."""
-        return self.store.uri(self.relative)
-
-    @cached_property
-    def rows(self) -> int:
-        """Number of its rows: of a receipt, otherwise of the footer."""
-        return self._footer[0] if self.receipt is None else self.receipt.output.rows
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Its columns, from the footer, which is read once."""
-        return self._footer[1]
-
-    @property
-    def signature(self) -> Signature:
-        """Of a receipt, otherwise of the footer."""
-        return (
-            Signature.of_footer(self.schema.metadata)
-            if self.receipt is None
-            else Signature.of(self.receipt.fingerprint)
-        )
-
-    @cached_property
-    def _footer(self) -> tuple[int, pa.Schema]:
-        with self.parquet() as file:
-            return file.metadata.num_rows, file.schema_arrow
-
-    @contextmanager
-    def parquet(self) -> Iterator[pq.ParquetFile]:
-        """Open it; what cannot be read, also inside, is an :class:`.InputError`, a page that is damaged too; a footer
-        that is not what the receipt says is an :class:`.OutputError`."""
-        advice = "" if self.receipt is None else _RUN_AGAIN
-        try:
-            with (
-                self.store.open(self.relative, self.version) as handle,
-                pq.ParquetFile(handle, page_checksum_verification=True) as file,
-            ):
-                if self.receipt is not None:
-                    _check_footer(self.uri, file, self.receipt)
-                yield file
-        except (OSError, pa.ArrowException) as e:
-            raise InputError(f"{self.uri} cannot be read as Parquet: {e}{advice}") from e
-
-
-def _check_footer(uri: str, file: pq.ParquetFile, receipt: Receipt) -> None:
-    rows, signature = file.metadata.num_rows, Signature.of_footer(file.schema_arrow.metadata)
-    if rows != receipt.output.rows:
-        raise OutputError(f"{uri} has {rows:,} rows, its receipt says {receipt.output.rows:,}{_RUN_AGAIN}")
-    if changed := ", ".join(map(str, Signature.of(receipt.fingerprint).changes_to(signature))):
-        raise OutputError(f"{uri} was scored differently from what its receipt says ({changed}){_RUN_AGAIN}")
 
 
 @dataclass(frozen=True)
@@ -396,7 +322,7 @@ class _RunFolder:
                     info, output = files.get(relative), receipt.output
                     if info is None or info.size != output.bytes or output.e_tag not in ("", info.version):
                         where = folder.store.uri(relative)
-                        raise OutputError(f"{where} is missing, or not what its receipt says{_RUN_AGAIN}")
+                        raise OutputError(f"{where} is missing, or not what its receipt says{RUN_AGAIN}")
                     self.files.append(OutputFile(folder.store, relative, info.version, receipt))
 
 
@@ -454,21 +380,6 @@ def locations_of(given: Location | Sequence[Location]) -> tuple[Location, ...]:
     return (given,) if isinstance(given, Path | StoreUri) else tuple(given)
 
 
-def data_files(path: Path) -> list[Path]:
-    """The scored files of a folder in order, those with hidden names left out; or the file itself. An
-    :class:`.InputError` where there is none."""
-    if not path.is_dir():
-        if path.exists():
-            return [path]
-        raise InputError(f"{path} does not exist; give the output folder of `scorer run`, or a scored Parquet file")
-    files = [
-        file for file in sorted(path.rglob("*")) if file.is_file() and is_output(file.relative_to(path).as_posix())
-    ]
-    if not files:
-        raise InputError(f"no scored file in {path}; has `scorer run --out {path}` finished a shard?")
-    return files
-
-
 def _one_signature(signatures: Sequence[tuple[str, Signature]], advice: str, error: type[ScorerError]) -> Signature:
     """The signature that all have in common, by name."""
     first, signature = signatures[0]
@@ -489,14 +400,3 @@ def _chosen(file: pq.ParquetFile, columns: Sequence[str]) -> list[str]:
 def _few(table: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:
     """Some rows of a table, as a copy: a slice would keep the whole row group in memory; string views have no take."""
     return pa.concat_tables([table.slice(row, 1) for row in rows.tolist()]).combine_chunks()
-
-
-def partition_keys(relative: str) -> dict[str, str | None]:
-    """Keys and values in the path of an output file: ``country=DE/part-0.parquet`` has ``country`` with ``DE``.
-
-    An output mirrors the paths of its inputs. The keys are not in the files, since readers of such folders (Arrow,
-    DuckDB, Spark) add them from the path, and some fail when a file has them too. ``%`` escapes are decoded.
-    """
-    folders = ROW_RANGE.sub("", relative).split("/")[:-1]  # the folder of an input in row ranges stands for a file
-    pairs = (part.partition("=") for part in folders)
-    return {unquote(key): None if value == _NULL_KEY else unquote(value) for key, sep, value in pairs if key and sep}

@@ -17,7 +17,7 @@ from scorer.errors import DeviceError, OutputError
 from scorer.metric.columns import OUTPUT
 from scorer.run.status import status_of
 from scorer.scoring.opening import OpenScorer
-from scorer.scoring.summary import ComputeEnvironment, Device
+from scorer.scoring.summary import ComputeDevice, ComputeEnvironment
 from scorer.storage.location import Location
 from scorer.storage.output_writer import lock_output
 from scorer.storage.store import open_store
@@ -183,7 +183,7 @@ def test_a_resume_elsewhere_is_refused_unless_all_is_scored_again(
 ) -> None:
     score(data, target, bundle)
     before = receipts(target)
-    monkeypatch.setattr(OpenScorer, "origin", ComputeEnvironment(Device("cpu", "another"), "", 0.0, 0.0))
+    monkeypatch.setattr(OpenScorer, "origin", ComputeEnvironment(ComputeDevice("cpu", "another"), "", 0.0, 0.0))
     assert score(data, target, bundle).summary.shards.skipped == len(before)  # nothing is scored, so nothing is mixed
     assert receipts(target) == before
     remove(target, next(iter(before)))

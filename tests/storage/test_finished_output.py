@@ -16,8 +16,9 @@ import pytest
 
 from scorer.errors import InputError, OutputError, UsageError
 from scorer.metric.verdict import FINE
-from scorer.storage.finished_output import FinishedOutput, _check_footer, data_files, partition_keys
+from scorer.storage.finished_output import FinishedOutput
 from scorer.storage.location import StoreUri
+from scorer.storage.output_files import _check_footer, data_files, partition_keys
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.plan import Part, belongs_to_part, find_outputs
 from scorer.storage.receipts import FAILED, FailedShard, Receipt, receipt_name
