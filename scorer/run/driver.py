@@ -42,24 +42,30 @@ _CLOSE_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended. ``summary``: of ``_run.json``. ``exit_code``: 0, or 3 for the ``reason``."""
+    """The end of a run."""
 
     summary: RunSummary
+    """Content of ``_run.json``."""
     exit_code: int
+    """0, or 3 for the reason."""
     reason: str = ""
+    """Why shards failed or too many rows have errors; empty for 0."""
 
 
 @dataclass
 class RunWork:
-    """Work of this run. ``receipts``: of the shards that it scored. ``failures``: why it quarantined others, by path.
-    ``skipped``: shards that were done before. ``scoring``: seconds from the first shard to the last receipt;
-    ``publishing``: seconds of giving outputs their names and receipts."""
+    """Work of this run."""
 
     receipts: list[Receipt] = field(default_factory=list)
+    """Receipts of the shards that it scored."""
     failures: dict[str, str] = field(default_factory=dict)
+    """Reasons of the shards that it quarantined, by path."""
     skipped: int = 0
+    """Shards that were done before."""
     scoring: float = 0.0
+    """Seconds from the first shard to the last receipt."""
     publishing: float = 0.0
+    """Seconds of giving outputs their names and receipts."""
 
 
 def run(executor: Executor, reporter: Reporter) -> Outcome:

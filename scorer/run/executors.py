@@ -30,27 +30,34 @@ _SAMPLED_SHARDS = 8
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of a run, as of ``scorer run``.
-
-    ``limit``: score only the first rows, in the order of paths. ``part``: (k, n) scores the shards of part k of n; a
-    limit is that of all parts together. ``max_error_rate``: share of rows with errors above which the run exits 3.
-    ``rescore``: labels of another signature or division into row ranges may be replaced, and outputs by shorter ones.
-    ``allow_stale``: keep outputs whose input is gone. ``split_rows``: most rows of a shard, along row groups.
-    """
+    """Options of a run, as of ``scorer run``."""
 
     inputs: tuple[str, ...]
+    """Files, folders, globs and URIs."""
     out: Location
+    """Folder or object-store prefix of the output."""
     limit: int | None = None
+    """Score only the first rows, in the order of paths; with ``part`` those of all parts together."""
     part: tuple[int, int] | None = None
+    """(k, n) scores the shards of part k of n."""
     max_error_rate: float = 0.001
+    """Share of rows with errors above which the run exits 3."""
     window_rows: int = WINDOW_ROWS
+    """Most rows of a window."""
     window_bytes: int = WINDOW_BYTES
+    """Most bytes of a window, but for a single row that has more."""
     reuse: tuple[Location, ...] = ()
+    """Earlier outputs whose labels are taken over."""
     form: Format = "auto"
+    """Format of the inputs; ``auto`` goes by their suffixes."""
     delimiter: str | None = None
+    """Delimiter of CSV and TSV; by default the one of the header."""
     rescore: bool = False
+    """Permits other labels, another division into row ranges, and shorter outputs in place of finished ones."""
     allow_stale: bool = False
+    """Keep outputs whose input is gone."""
     split_rows: int | None = None
+    """Most rows of a shard, along row groups."""
 
 
 class Reporter(Protocol):
@@ -67,29 +74,39 @@ class Reporter(Protocol):
 
 
 class ReuseInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The outputs of ``--reuse``. ``digest``: over the receipts of the shards that serve, empty where none does.
-    ``origins``: where their labels were computed."""
+    """The outputs of ``--reuse``."""
 
     digest: str = ""
+    """Digest over the receipts of the shards that are used; empty where none is."""
     planned: tuple[PlannedReuse, ...] = ()
+    """Each output as the plan records it."""
     origins: tuple[ComputeEnvironment, ...] = ()
+    """Environments in which their labels were computed."""
     outputs: tuple[ReusedOutput, ...] = ()
+    """Each output as ``_run.json`` records it."""
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Description of a worker whose scorer is open; equal for all workers of a run. ``budgets``: what batches are cut
-    by, and the bound of ``--exact``. ``versions``: of the packages that scores pass through. ``random_weights``,
-    ``forced``: as the bundle says, why labels should not be trusted."""
+    """Description of a worker whose scorer is open; equal for all workers of a run."""
 
     signature: str
+    """Signature of the scores in one line."""
     signature_parts: Mapping[str, Any]
+    """Parts of the signature, with whole digests."""
     budgets: Budgets
+    """Bounds of batches, and the bound of ``--exact``."""
     provider: str
+    """Execution provider of ONNX Runtime."""
     origin: ComputeEnvironment
+    """Environment in which labels are computed."""
     versions: Mapping[str, str]
+    """Versions of the packages that scores pass through."""
     random_weights: bool
+    """Whether the bundle was exported from random weights, so that its labels mean nothing."""
     forced: tuple[str, ...]
+    """Checks of the export that ``--force`` overrode."""
     reuse: ReuseInfo = ReuseInfo()
+    """Outputs of ``--reuse``."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -288,12 +305,14 @@ class Job:
 
 @dataclass
 class Inspected:
-    """The inputs of a run. ``shards``: in the order of their files. ``unreadable``: by path of the output, why a file
-    cannot be scored. ``first_rows``: the files whose first rows were looked at."""
+    """The inputs of a run."""
 
     shards: list[Shard] = field(default_factory=list)
+    """Shards in the order of their files."""
     unreadable: dict[str, tuple[InputFile, FooterRead]] = field(default_factory=dict)
+    """Files that cannot be scored, by the path of their output."""
     first_rows: list[tuple[InputFile, FooterRead]] = field(default_factory=list)
+    """Files whose first rows were looked at."""
 
     def add(self, file: InputFile, footer: FooterRead) -> None:
         """Take in what was found of the next file."""

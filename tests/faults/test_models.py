@@ -127,7 +127,7 @@ def interrupt_when_stuck(scorer: Scorer) -> None:
         seen, since = None, time.monotonic()
         while (seen is None or time.monotonic() - since < 0.5) and time.monotonic() < deadline:
             time.sleep(0.01)
-            if (running := scorer.engine.thread._running) is not seen:
+            if (running := scorer.engine.thread.running) is not seen:
                 seen, since = running, time.monotonic()
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -141,7 +141,7 @@ def test_ctrl_c_ends_a_call_of_the_main_thread(looping: Path) -> None:
         scorer.score([("A", "p", "o")], f"A {TOKEN}")
     assert scorer.score([("A", "p", "o")], "A p o").error is None, "the scorer is of use no more"
     scorer.engine.close()
-    assert scorer.engine.thread._running is None, "the call goes on"
+    assert scorer.engine.thread.running is None, "the call goes on"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -184,10 +184,10 @@ def test_a_call_that_cannot_be_ended_is_left_behind(looping: Path, monkeypatch: 
     waiting.start()
     assert entered.wait(LIMIT_S)
     scorer.engine.close()  # comes back
-    assert scorer.engine.thread._running
+    assert scorer.engine.thread.running
     release.set()
     waiting.join(LIMIT_S)
-    assert not scorer.engine.thread._running
+    assert not scorer.engine.thread.running
 
 
 def test_an_interrupted_process_waits_for_no_thread() -> None:
