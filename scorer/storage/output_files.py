@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError
+from ..system.files import sha256_of
 from .receipts import ROW_RANGE, Receipt, Signature, is_output
 from .store import Store
 
@@ -65,10 +66,24 @@ class OutputFile:
         with self.parquet() as file:
             return file.metadata.num_rows, file.schema_arrow
 
+    @cached_property
+    def _is_as_written(self) -> bool:
+        """Whether it has the SHA-256 of its receipt, which a change of any bit shows; an object store checks what it
+        holds by itself, and gives the version that the receipt names.
+        """
+        if self.receipt is None or self.receipt.output.e_tag:
+            return True
+        with self.store.open(self.relative, self.version) as handle:
+            return sha256_of(handle) == self.receipt.output.sha256
+
     @contextmanager
     def parquet(self) -> Iterator[pq.ParquetFile]:
-        """Open it; what cannot be read, also inside, is an :class:`.InputError`, a page that is damaged too; a footer
-        that is not what the receipt says is an :class:`.OutputError`."""
+        """Open it.
+
+        Raises:
+            InputError: it cannot be read, a damaged page inside included.
+            OutputError: it is not the file that its receipt describes, by rows, signature or SHA-256.
+        """
         advice = "" if self.receipt is None else RUN_AGAIN
         try:
             with (
@@ -77,8 +92,10 @@ class OutputFile:
             ):
                 if self.receipt is not None:
                     _check_footer(self.uri, file, self.receipt)
+                if not self._is_as_written:
+                    raise OutputError(f"{self.uri} changed after its run: its SHA-256 is not its receipt's{RUN_AGAIN}")
                 yield file
-        except (OSError, pa.ArrowException) as e:
+        except (OSError, pa.ArrowException, UnicodeDecodeError) as e:  # the last: of names
             raise InputError(f"{self.uri} cannot be read as Parquet: {e}{advice}") from e
 
 
