@@ -59,8 +59,12 @@ class NightlyCounts:
     def collect(
         cls, past: Iterable[HistoryRow], night: str, signature: str, groups: Sequence[GroupFigures], strata: Grouping
     ) -> NightlyCounts:
-        """The new rows of earlier nights and of this one. ``groups``: all of this night. ``strata``: the grouping in
-        whose groups all rows are tested."""
+        """The new rows of earlier nights and of this one.
+
+        Args:
+            groups: all groups of this night.
+            strata: the grouping that stratifies the test of all rows.
+        """
         counts: dict[str, dict[tuple[tuple[str, str | None], ...], Mapping[str, int]]] = {}
         for row in past:
             if row.signature == signature and row.night < night and row.rows:

@@ -1,4 +1,4 @@
-"""Single rows for people: the worst of each kind, those with another label, and those that got worse."""
+"""Single rows for people: the worst rows of each kind, rows with another label, and rows that got worse."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_FLIPS = 1000
 ROWS_OF_FINDING = 2
 _READ_FOR_FINDING = 8  # of each kind
 ID = "id"
-"""The column whose values name rows, if there is one."""
+"""The column of row names, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def compare_rows(before: ScannedRun, reader: RowReader, change: Change, most: in
 
 
 def rows_of_finding(before: ScannedRun, reader: RowReader, finding: Finding) -> list[WorseRow]:
-    """Rows of its group that got worse: those that omit the fact that it names before others."""
+    """Rows of the finding's group that got worse; rows that omit a fact of its predicate come first."""
     groups = reader.run.database.groups
     grouping = next(columns for columns in groups if set(columns) == finding.group.keys())
     code = groups[grouping].groups().index(finding.group)

@@ -243,7 +243,7 @@ def _add_changes(
     """Fill ``change`` of a grouping's groups of two runs that are matched; q-values come later, by :func:`_correct`.
 
     Args:
-        strata: of all rows, the grouping within whose groups they are tested; by default they are one.
+        strata: for all rows, a grouping: the test is within its groups; by default all rows are one stratum.
     """
     was, now = before.run, after.run
     kept_counts, rewritten_counts = queries.kept(now, grouping), queries.rewritten(now, grouping)

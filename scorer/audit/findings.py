@@ -83,7 +83,7 @@ def name_of(group: Group) -> str:
 
 
 def _changed(group: GroupFigures, gates: Sequence[Gate]) -> list[Finding]:
-    """That a group got worse or better: at most one finding."""
+    """At most one finding: the group got worse or better."""
     of_group = [gate for gate in gates if gate.group == group.group and gate.reason is None]
     rate_gates = [gate for gate in of_group if gate.metric in (*RATES, *ADDED_RATES) and gate.against != "history"]
     rates = group.change.rates if group.change is not None else {}
@@ -182,7 +182,7 @@ def _of_baseline(baseline: Baseline, changes: BaselineChanges) -> Iterator[Findi
 
 
 def _of_group(group: GroupFigures) -> Iterator[Finding]:
-    """That a group is new, and that its confidences drifted."""
+    """Findings of a group that is new, or has drifted confidences."""
     change, name = group.change, name_of(group.group)
     if change is None:
         return
@@ -196,7 +196,7 @@ def _of_group(group: GroupFigures) -> Iterator[Finding]:
 
 
 def _rows_moved(group: GroupFigures, gates: Sequence[Gate]) -> Iterator[Finding]:
-    """That a group has far more or fewer rows, or none any more."""
+    """Finding of a group that has far more or fewer rows, or none any more."""
     change, row_gates = group.change, [gate for gate in gates if gate.metric == "rows" and gate.group == group.group]
     if change is None or not change.rows_before:
         return
@@ -211,7 +211,7 @@ def _rows_moved(group: GroupFigures, gates: Sequence[Gate]) -> Iterator[Finding]
 
 
 def _trends(gates: Sequence[Gate]) -> list[Finding]:
-    """That a rate of the history rose, of each group once."""
+    """Findings of rates of the history that rose, one for each group."""
     trends: dict[tuple[str, ...], Finding] = {}
     for gate in gates:
         if gate.against != "history" or gate.reason is not None:
@@ -230,7 +230,7 @@ def _trends(gates: Sequence[Gate]) -> list[Finding]:
 
 
 def _mix(whole: GroupFigures) -> Iterator[Finding]:
-    """That groups of other sizes moved a rate of all rows."""
+    """Finding of groups of other sizes that moved a rate of all rows."""
     mix = whole.change.mix if whole.change is not None else None
     if mix is None or whole.change is None or mix.distance < LEAST_DIFFERENCE:
         return
@@ -319,7 +319,7 @@ def scored_with(signature: str, template_file: str | None) -> tuple[BundleShown,
 
 
 def bundle_findings(output: Output) -> list[Finding]:
-    """That the weights are random, that the export was forced, or that the model is a small one that ships."""
+    """Finding of a bundle with random weights, of a forced export, or of the small model that ships."""
     name, summary = scored_with(output.signature, None)[0].name, output.summary
     severity: Severity = "warn"
     if summary.random_weights:

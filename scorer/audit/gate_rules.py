@@ -61,7 +61,7 @@ class Rule(Record, frozen=True):
 
     @property
     def grouping(self) -> Grouping:
-        """The columns whose groups it looks at."""
+        """The columns of the groups to judge."""
         return self.by or tuple(sorted(self.group))
 
     @property

@@ -15,8 +15,14 @@ _OF_SIZES = ("rows", "repeated", "mix")
 def headline(
     groups: Sequence[GroupFigures], findings: Sequence[Finding], checked: Checked, best: str | None = None
 ) -> str:
-    """One to three sentences. ``groups``: as in the document, all rows first. ``best``: which group is best, where an
-    audit without gates and baseline says that."""
+    """The result in one to three sentences.
+
+    Args:
+        groups: groups as in the document, all rows first.
+        findings: findings, the most severe first.
+        checked: whether anything was checked.
+        best: sentence on the best group, of an audit without gates and baseline.
+    """
     whole = groups[0]
     if not whole.rows:
         return _no_rows(groups)
@@ -56,7 +62,7 @@ def headline(
 
 
 def _no_rows(groups: Sequence[GroupFigures]) -> str:
-    """That an output is empty, and which groups had how many rows in the baseline."""
+    """Sentence on an empty output, with the rows of its groups in the baseline."""
     of_first = [group for group in groups[1:] if group.grouping == groups[1].grouping] or list(groups)
     sizes = [(name_of(group.group), group.change.rows_before) for group in of_first if group.change is not None]
     sizes = sorted((size for size in sizes if size[1]), key=lambda size: (-size[1], size[0]))

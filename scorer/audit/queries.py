@@ -133,7 +133,7 @@ def _pair_part(database: Database, groups: list[str], where: str, store: str) ->
 
 
 def row_counts(run: ScannedRun, grouping: Grouping) -> GroupRowCounts:
-    """Rows of each group by what is known of them."""
+    """Rows of each group by state, error, note and reuse."""
     group, states, errors, notes, labelled, times = run.database.columns(
         f"SELECT {run.database.column(grouping)}, state, error, note, reused AND {_FINE} >= 0, count(*) "
         f"FROM {run.table} GROUP BY ALL"
@@ -290,7 +290,7 @@ def worst(run: ScannedRun, most: int) -> dict[str, list[int]]:
 
 
 def flipped(after: ScannedRun, most: int) -> list[tuple[int, int, int, int, int]]:
-    """Kept rows whose label differs, in their order: row, both halves of its key, label, and label in the baseline."""
+    """Kept rows with different labels in order: row, both halves of its key, label, and label in the baseline."""
     return after.database.rows(
         f"SELECT row, high, low, {_FINE}, {_FINE_BEFORE} FROM {after.table}_apart "
         f"WHERE {_FINE} >= 0 AND {_FINE_BEFORE} >= 0 AND {_FINE} <> {_FINE_BEFORE} ORDER BY row LIMIT {most}"

@@ -35,7 +35,8 @@ def template_findings(
     """Mark the predicates of all rows whose templates look wrong, and return a finding for each.
 
     Args:
-        grouping: whose groups must all fail. templates: null where they are not known.
+        grouping: the predicate must fail in nearly all of its groups.
+        templates: templates of the run; ``None`` where they are not known.
     """
     by_group = queries.facts(run, grouping)
     facts, lost = int(by_group.checked.sum()), int(by_group.omitted.sum())

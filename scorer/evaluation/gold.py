@@ -99,7 +99,7 @@ def fact_columns(names: ColumnNames) -> tuple[str, ...]:
 
 
 def find_inputs(scored: Scored, names: ColumnNames, column: str | None = None) -> Inputs:
-    """Inputs by their facts in any order, or by a column. A row whose facts do not parse is its own input.
+    """Inputs by their facts in any order, or by a column. A row with facts that do not parse is its own input.
 
     Raises:
         ColumnError: ``column`` does not exist, or has lists or structs.

@@ -80,7 +80,7 @@ def paired_rate(pairs: PairedCounts) -> PairedRate:
 
 
 def pairs_of(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], inputs: Ints) -> PairedCounts:
-    """Count pairs of rows by what is true of each, with the design effect of pairs that share an input.
+    """Count pairs of rows by which of their halves are hits, with the design effect of pairs that share an input.
 
     *Shape:* (pairs,) each.
     """

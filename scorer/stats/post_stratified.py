@@ -65,7 +65,7 @@ def estimate(classes: Sequence[LabelledClass]) -> tuple[float, float, float]:
 
 
 def random_labels(value: float, width: float, rows: int) -> int:
-    """Rows of a simple random sample whose interval is as narrow without a metric, at most all rows."""
+    """Size of a simple random sample that has as narrow an interval without a metric, at most all rows."""
     low, high = 1, rows
     while low < high:
         middle = (low + high) // 2
