@@ -36,20 +36,27 @@ class Budgets(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PlannedReuse(Record, frozen=True):
-    """An earlier output that labels may come from. ``shards``: usable ones; ``digest``: of their receipts."""
+    """An earlier output that labels may come from."""
 
     out: str
+    """Path or URI of the output."""
     signature: str
+    """Signature of its plan in one line."""
     shards: Count
+    """Number of usable shards."""
     digest: str
+    """Digest of their receipts."""
 
 
 class Part(Record, frozen=True):
-    """Part ``number`` of ``count``, from 1. ``shards``: :func:`shards_digest` of the shards of all parts."""
+    """A part of a run (``--part``)."""
 
     number: Count
+    """Number of the part, from 1."""
     count: Count
+    """Number of parts."""
     shards: str
+    """Digest of the shards of all parts (:func:`shards_digest`)."""
 
 
 class Plan(Record, frozen=True, kw_only=True, dict=True):

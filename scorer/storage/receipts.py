@@ -56,13 +56,18 @@ def _sum(values: Sequence[Any]) -> Any:
 
 
 class RowCounts(_Sums, frozen=True):
-    """``all`` (``in`` in JSON) = ``scored`` + ``reused`` + all ``errors``. ``errors``, ``notes``: by kind."""
+    """Counts of rows: all rows are scored, reused, or have an error."""
 
     all: Count = field(name="in", default=0)
+    """All rows; ``in`` in JSON."""
     scored: Count = 0
+    """Rows that got a label from the model."""
     reused: Count = 0
+    """Rows with a label of an earlier output."""
     errors: Mapping[str, Count] = field(default_factory=dict)
+    """Rows without a label, by kind of error."""
     notes: Mapping[str, Count] = field(default_factory=dict)
+    """Rows by note."""
 
 
 class PredicateCounts(_Sums, frozen=True):
@@ -85,20 +90,25 @@ class FactCounts(PredicateCounts, frozen=True):
 
 
 class CheckCounts(_Sums, frozen=True):
-    """Checks that were asked (``all``), distinct pairs among them (``unique``), pairs that the model computed, and
-    those that it computed again in fp32 (``recomputed``)."""
+    """Counts of checks and of the pairs behind them."""
 
     all: Count = 0
+    """Checks that were asked."""
     unique: Count = 0
+    """Distinct pairs among them."""
     computed: Count = 0
+    """Pairs that the model computed."""
     recomputed: Count = 0
+    """Pairs that it computed again in fp32."""
 
 
 class TokenCounts(_Sums, frozen=True):
-    """Tokens of the pairs (``real``), and with padding (``padded``)."""
+    """Tokens of the pairs."""
 
     real: Count = 0
+    """Tokens without padding."""
     padded: Count = 0
+    """Tokens with padding."""
 
 
 class Counts(_Sums, frozen=True):
@@ -169,24 +179,29 @@ class Signature:
 
 
 class Identity(Record, frozen=True, omit_defaults=True):
-    """Identity of an input: ``size`` in bytes, ``mtime_ns`` (``None`` where a store has none), SHA-256 of its Parquet
-    footer as hex, and the version that an object store gave it (empty for local files)."""
+    """Identity of an input."""
 
     size: Count
+    """Size in bytes."""
     mtime_ns: int | None
+    """Time of the last change in nanoseconds; ``None`` where a store has none."""
     footer_sha256: str
+    """SHA-256 of the Parquet footer as hex; of a text file, of its whole content."""
     e_tag: str = ""
+    """Version that an object store gave it; empty for a local file."""
 
 
 class InputFile(Record, frozen=True, omit_defaults=True):
-    """A file that was found. ``uri``: absolute local path, or that of an object. ``relative``: POSIX path of its output
-    below OUT. ``form``: ``parquet``, ``csv``, ``tsv`` or ``jsonl``. ``delimiter``: of CSV and TSV; found from the
-    header by default."""
+    """A file of the inputs."""
 
     uri: str
+    """Absolute local path, or URI of an object."""
     relative: str
+    """POSIX path of its output below OUT."""
     form: str = "parquet"
+    """``parquet``, ``csv``, ``tsv`` or ``jsonl``."""
     delimiter: str | None = None
+    """Delimiter of CSV and TSV; ``None`` for the one of the header."""
 
     @property
     def name(self) -> str:
@@ -226,33 +241,44 @@ class Shard(Record, frozen=True, omit_defaults=True):
 
 
 class InputRecord(Record, frozen=True, omit_defaults=True):
-    """An input. ``identity``: ``None`` if it could not be opened. ``content_sha256``: of a local file, ``None`` if it
-    was not taken. ``groups``: the row groups that were read, ``None`` for all."""
+    """An input, as plans and receipts record it."""
 
     uri: str
+    """Absolute local path, or URI of an object."""
     identity: Identity | None
+    """Identity; ``None`` if it could not be opened."""
     content_sha256: str | None = None
+    """SHA-256 of a local file; ``None`` if it was not taken."""
     groups: Groups | None = None
+    """Row groups that were read; ``None`` for all."""
 
 
 class WrittenFile(Record, frozen=True, omit_defaults=True):
-    """A complete file: SHA-256 as hex, size in bytes, rows. ``e_tag``: its version in an object store."""
+    """A complete file."""
 
     sha256: str
+    """SHA-256 as hex."""
     bytes: Count
+    """Size in bytes."""
     rows: Count
+    """Number of rows."""
     e_tag: str = ""
+    """Version in an object store; empty for a local file."""
 
 
 class Provenance(Record, frozen=True, kw_only=True):
-    """Origin of an output. ``run``: id of the run; ``worker``: device of the worker. ``origin``: where it computed, an
-    object whose fields only the scorer knows. ``seconds``: by stage. ``computed``: pairs."""
+    """Origin of an output."""
 
     run: str
+    """Id of the run."""
     worker: str
+    """Device of the worker."""
     origin: Mapping[str, Any]
+    """Environment of the computation; the scorer alone knows its fields."""
     seconds: Mapping[str, Magnitude]
+    """Seconds by stage."""
     computed: Count
+    """Pairs that the model computed."""
 
 
 class Fingerprint(Record, frozen=True, kw_only=True, omit_defaults=True):
