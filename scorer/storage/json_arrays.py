@@ -14,9 +14,9 @@ MOST_ELEMENT = 64 << 20
 _CHUNK = 1 << 16
 _READER = json.JSONDecoder(parse_int=str, parse_float=str)
 _BLANKS = re.compile(r"[ \t\r\n]*")
-# A string that is not closed ends with its line. An escape outside of a string is passed over, so that the quotes
-# behind such a string are looked at once.
-_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*+("?)|\\.|[\[\]{},]')
+# A string that is not closed ends with its line, or with a text that is cut behind a backslash. An escape outside of a
+# string is passed over, so that the quotes behind such a string are looked at once.
+_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.|\\\Z)*+("?)|\\.|[\[\]{},]')
 _OPENING = {"]": "[", "}": "{"}
 
 

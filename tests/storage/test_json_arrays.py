@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scorer.storage import json_arrays
@@ -28,6 +28,8 @@ def cut(content: bytes, size: int) -> list[bytes]:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(VALUES, max_size=5), st.sampled_from(LAYOUTS), st.booleans(), st.integers(1, 40), st.integers(1, 50))
+@example(["0]\x1f"], {}, False, 1, 1)  # cut between a backslash and what it escapes
+@example(["0,\x1f", "\\", '"]'], {}, True, 1, 1)
 def test_elements_are_those_of_python(values: Any, layout: Any, ascii: bool, size: int, chunk: int) -> None:
     content = b" \n" + json.dumps(values, ensure_ascii=ascii, **layout).encode() + b"\n"
     with pytest.MonkeyPatch.context() as patch:
