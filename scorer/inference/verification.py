@@ -119,6 +119,7 @@ def _open_first(
             engine = Engine(use, budget, warn=warn, verify=partial(_verify_fp32, warn=warn), **options)
             try:
                 engine.report = report or verify(engine, token_budget, warn)
+                engine.computed = 0  # probes are no pairs of a run
             except BaseException:
                 engine.close()
                 raise

@@ -105,7 +105,9 @@ class OutputMachine(RuleBasedStateMachine):
             return
         name = data.draw(st.sampled_from(sorted(held)))
         old = held[name]
-        new = {"gone": None, "cut": old[:-1], "turned": bytes(255 - b for b in old), "reversed": old[::-1]}[damage]
+        # None is its own inverse: a file that is damaged twice in one way is not whole again.
+        turned, reversed_and_longer = bytes((b + 1) % 256 for b in old), old[::-1] + b"\n"
+        new = {"gone": None, "cut": old[:-1], "turned": turned, "reversed": reversed_and_longer}[damage]
         if new is None:
             remove(self.out, name)
         else:
