@@ -107,7 +107,7 @@ class Engine(Closing):
         fallback_reason: why the preferred form or precision is not the one that runs; empty where it is.
         exact: whether undecided pairs run again in fp32; never for fp32 itself.
         bound: of ``exact``; measured on the first window where it is ``None``.
-        computed: pairs computed so far, for progress.
+        computed: pairs computed so far, probes included, for progress.
         probe_format: the format that the bundle's probes are in, and that its model was trained on.
     """
 

@@ -113,13 +113,11 @@ def _open_first(
     reason = ""
     for use, other in zip_longest(uses, uses[1:]):
         try:
-            if (report := read_report(use, token_budget)) is not None:
-                check_agreement(use, report)
+            report = checked_report(use, token_budget)
             budget = token_budget or (report.token_budget if report is not None else use.device.spec.token_budgets[0])
             engine = Engine(use, budget, warn=warn, verify=partial(_verify_fp32, warn=warn), **options)
             try:
                 engine.report = report or verify(engine, token_budget, warn)
-                engine.computed = 0  # probes are no pairs of a run
             except BaseException:
                 engine.close()
                 raise
@@ -135,11 +133,9 @@ def _open_first(
 
 
 def _verify_fp32(use: VariantOnDevice, token_budget: int, warn: Warn) -> None:
-    if (report := read_report(use, token_budget)) is not None:
-        check_agreement(use, report)
-        return
-    with Engine(use, token_budget, warn=warn) as engine:
-        verify(engine, token_budget, warn)
+    if checked_report(use, token_budget) is None:
+        with Engine(use, token_budget, warn=warn) as engine:
+            verify(engine, token_budget, warn)
 
 
 def verify(engine: Engine, budget: int | None, warn: Warn) -> DeviceReport:
@@ -167,6 +163,13 @@ def check_agreement(use: VariantOnDevice, report: DeviceReport) -> None:
             f"{report.agreement:.1%} of {report.probes} probes (largest logit difference {report.bound:.3g}); choose "
             "another --precision"
         )
+
+
+def checked_report(use: VariantOnDevice, budget: int | None) -> DeviceReport | None:
+    """The report on record, checked as :func:`verify` checks a new one; ``None`` where there is none."""
+    if (report := read_report(use, budget)) is not None:
+        check_agreement(use, report)
+    return report
 
 
 def read_report(use: VariantOnDevice, budget: int | None) -> DeviceReport | None:

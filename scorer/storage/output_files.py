@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ RUN_AGAIN = "; run `scorer run` again to replace it"
 _NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 
-@dataclass(frozen=True)
+@dataclass
 class OutputFile:
     """A file of scored rows, opened when its columns or rows are asked for.
 
@@ -29,13 +30,14 @@ class OutputFile:
         store: of the output that it is in.
         relative: its path there, with slashes.
         version: the one that is read; ``None`` for any.
-        receipt: what its run recorded; ``None`` for a file by itself.
+        receipt: what its run recorded; ``None`` for a file by itself. Its SHA-256 is compared at the first opening.
     """
 
     store: Store
     relative: str
     version: str | None = None
     receipt: Receipt | None = None
+    _is_hashed: bool = field(default=False, init=False, repr=False, compare=False)
 
     @property
     def uri(self) -> str:
@@ -66,16 +68,6 @@ class OutputFile:
         with self.parquet() as file:
             return file.metadata.num_rows, file.schema_arrow
 
-    @cached_property
-    def _is_as_written(self) -> bool:
-        """Whether it has the SHA-256 of its receipt, which a change of any bit shows; an object store checks what it
-        holds by itself, and gives the version that the receipt names.
-        """
-        if self.receipt is None or self.receipt.output.e_tag:
-            return True
-        with self.store.open(self.relative, self.version) as handle:
-            return sha256_of(handle) == self.receipt.output.sha256
-
     @contextmanager
     def parquet(self) -> Iterator[pq.ParquetFile]:
         """Open it.
@@ -92,8 +84,9 @@ class OutputFile:
             ):
                 if self.receipt is not None:
                     _check_footer(self.uri, file, self.receipt)
-                if not self._is_as_written:
-                    raise OutputError(f"{self.uri} changed after its run: its SHA-256 is not its receipt's{RUN_AGAIN}")
+                    if not self._is_hashed:
+                        _check_content(self.uri, handle, self.receipt)
+                        self._is_hashed = True
                 yield file
         except (OSError, pa.ArrowException, UnicodeDecodeError) as e:  # the last: of names
             raise InputError(f"{self.uri} cannot be read as Parquet: {e}{advice}") from e
@@ -105,6 +98,16 @@ def _check_footer(uri: str, file: pq.ParquetFile, receipt: Receipt) -> None:
         raise OutputError(f"{uri} has {rows:,} rows, its receipt says {receipt.output.rows:,}{RUN_AGAIN}")
     if changed := ", ".join(map(str, Signature.of(receipt.fingerprint).changes_to(signature))):
         raise OutputError(f"{uri} was scored differently from what its receipt says ({changed}){RUN_AGAIN}")
+
+
+def _check_content(uri: str, handle: BinaryIO, receipt: Receipt) -> None:
+    """Refuse a file with a changed bit, also one that no checksum of a page covers. An object store checks what it
+    holds, and gives the version that the receipt names."""
+    if receipt.output.e_tag:
+        return
+    handle.seek(0)
+    if sha256_of(handle) != receipt.output.sha256:
+        raise OutputError(f"{uri} changed after its run: its SHA-256 is not its receipt's{RUN_AGAIN}")
 
 
 def data_files(path: Path) -> list[Path]:

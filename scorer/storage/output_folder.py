@@ -127,7 +127,7 @@ class OutputFolder:
         failed = self.failed_shards()
         return [failed[name] for name in plan.inputs if name in failed and not isinstance(receipts.get(name), Receipt)]
 
-    def believe(
+    def receipt_if_done(
         self, shard: Shard, plan: Plan, receipt: Receipt | Unusable, info: FileInfo | None
     ) -> Receipt | Unusable:
         """The receipt of a shard that is done, or why the shard is not done.
@@ -167,7 +167,7 @@ class OutputFolder:
         done: dict[str, Receipt] = {}
         for shard in shards:
             stored_receipt = receipts.get(shard.relative, NoReceipt())
-            receipt = self.believe(shard, plan, stored_receipt, files.get(shard.relative))
+            receipt = self.receipt_if_done(shard, plan, stored_receipt, files.get(shard.relative))
             if isinstance(receipt, Unusable):
                 todo[shard] = receipt
                 continue

@@ -177,7 +177,7 @@ class OutputWriter:
             is_same = all(name in files and files[name].version == self._versions.get(name) for name in names)
             receipt: Receipt | Unusable | None = self._done.get(relative) if is_same else None
             if receipt is None and shard is not None:
-                receipt = output.believe(shard, plan, output.receipt(relative), files.get(relative))
+                receipt = output.receipt_if_done(shard, plan, output.receipt(relative), files.get(relative))
             if isinstance(receipt, Receipt):
                 totals.receipts.append(receipt)
             else:

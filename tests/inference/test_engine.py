@@ -33,6 +33,7 @@ def ask(engine: Engine, pairs: list[tuple[int, int]], texts: list[str] = TEXTS) 
 
 def test_answers_are_the_model_s(tiny: Path) -> None:
     engine = open_engine(Bundle.load(tiny), device="cpu", precision="fp32")
+    probes = engine.computed  # none where the report of the variant was on record
     pairs = [(0, 1), (2, 3), (1, 0), (0, 1), (4, 4), (2, 2)]
     answers = ask(engine, pairs)
     made = tokenizer()
@@ -40,7 +41,7 @@ def test_answers_are_the_model_s(tiny: Path) -> None:
         ids = made.encode(TEXTS[a], TEXTS[b]).ids
         assert probabilities == pytest.approx(softmax(expected_logits(ids, made.get_vocab_size())), abs=1e-5)
     assert answers.status.tolist() == [SCORED] * len(pairs)
-    assert engine.computed == 5
+    assert engine.computed - probes == 5
 
 
 def test_what_is_too_long_is_cut_as_the_tokenizer_cuts_it(tiny: Path) -> None:
