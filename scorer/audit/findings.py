@@ -5,7 +5,7 @@ A group that changed is one finding, whatever number of gates and tests says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from ..metric import OTHER_LANGUAGE
 from ..metric.verdict import UNKNOWN_TOKENS
@@ -92,13 +92,7 @@ def _changed(group: GroupFigures, gates: Sequence[Gate]) -> list[Finding]:
     rises = [(name, rate, rise) for name, rate, rise in moved if rise > 0]
     evidence = [_moved(name, rate) for name, rate, _ in rises or moved]
     if rate_gates or rises:
-        of_kind = {gate.metric for gate in rate_gates} | {name for name, _, _ in rises} == {"contradicted_rate"}
-        message, predicate = _what_changed(group, rate_gates, all_rows_rose=bool(rises))
-        if of_kind and "contradicted_rate" in rates:
-            message, predicate = (
-                f"{name_of(group.group)}: {_counts('contradicted_rate', rates['contradicted_rate'])}",
-                None,
-            )
+        message, predicate = _what_changed(group, rate_gates, {name for name, _, _ in rises})
         fails = any(gate.status == "fail" for gate in rate_gates)
         return [
             Finding(kind="changed", severity="fail" if fails else "warn", group=group.group, message=message,
@@ -119,14 +113,20 @@ def _difference(group: GroupFigures, name: str) -> float:
     return group.change.rates[name].difference or 0.0
 
 
-def _what_changed(group: GroupFigures, gates: Sequence[Gate], *, all_rows_rose: bool) -> tuple[str, str | None]:
-    """The change of a group in a sentence, and the predicate that accounts for it: of its new texts where only their
-    gates speak and the rate of all its rows did not rise visibly.
+def _what_changed(group: GroupFigures, gates: Sequence[Gate], risen: Set[str]) -> tuple[str, str | None]:
+    """The change of a group in a sentence, and the predicate that accounts for it.
+
+    Args:
+        gates: gates on rates that warn or fail; the sentence is about the new texts where all gates are, and no rate of
+            all rows has risen.
+        risen: rates over all rows of the group that rose significantly.
     """
     name, change = name_of(group.group), group.change
+    if change is not None and {gate.metric for gate in gates} | risen == {"contradicted_rate"}:
+        return f"{name}: {_counts('contradicted_rate', change.rates['contradicted_rate'])}", None
     if change is None or not change.rows_before:
         return f"{name}: {_of(group.rates['not_ok_rate'])} rows are not OK", None
-    if gates and not all_rows_rose and all(gate.metric in ADDED_RATES for gate in gates):
+    if gates and not risen and all(gate.metric in ADDED_RATES for gate in gates):
         added, word = change.added_rates[gates[0].metric], WORDS[gates[0].metric.removeprefix("added_")]
         rows = "" if added.compared_with == "removed" else " rows"
         return f"{name}: {word} in {_of(added.added)} new texts, before in {_of(added.before)}{rows}", None
