@@ -45,13 +45,8 @@ class DocumentBuilder:
         self.baseline = self._baseline(self.earlier) if self.earlier is not None else None
         self.by = self._groupings()
         self.groupings = list(dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)]))
-        templates_and_file = self.output.find_templates()
-        self.templates = templates_and_file[0] if templates_and_file is not None else None
-        self.template_file = (
-            _printable(templates_and_file[1])
-            if templates_and_file is not None and templates_and_file[1] is not None
-            else None
-        )
+        self.templates, template_file = self.output.find_templates()
+        self.template_file = _printable(template_file) if template_file is not None else None
 
     def _baseline(self, earlier: Output) -> Baseline:
         if {*map(resolved, earlier.outs)} & {*map(resolved, self.output.outs)}:

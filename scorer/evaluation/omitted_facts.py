@@ -40,8 +40,8 @@ class OmittedFacts:
             return None
         if facts[1] == "document" or output.columns.prefix + "omitted" not in output.names:
             return None
-        templates_and_file = output.find_templates()
-        return cls(output, facts, templates_and_file[0] if templates_and_file is not None else Templates())
+        templates, _ = output.find_templates()
+        return cls(output, facts, templates if templates is not None else Templates())
 
     @property
     def needed(self) -> list[str]:

@@ -161,11 +161,10 @@ def write_items(output: LabelledOutput, rows: Indices, saves: str | None = None)
         ColumnError: the run did not keep the facts or the texts. InputError: a file cannot be read.
     """
     notes = [] if output.scored.finished else ["the output is not finished: the sample covers the shards that are done"]
-    templates_and_file = output.output.find_templates()
-    if templates_and_file is None:
+    templates, _ = output.output.find_templates()
+    if templates is None:
         notes.append("the templates of the run are not found unchanged; facts are written by the backoff template")
-    templates = templates_and_file[0] if templates_and_file is not None else Templates()
-    contents = _contents(output.output, rows, templates)
+    contents = _contents(output.output, rows, templates if templates is not None else Templates())
     if saves is not None:
         return as_page([(output.item(row), *contents[row]) for row in rows.tolist()], saves), notes
     out = io.StringIO()

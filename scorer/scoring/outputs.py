@@ -93,8 +93,8 @@ class Output(FinishedOutput):
         pairs = zip(self.outs, self.runs, strict=True)
         return total_summary([decode(run, RunSummary, f"{out}/{RUN}") for out, run in pairs])
 
-    def find_templates(self) -> tuple[Templates, Path | None] | None:
-        """The templates that it was scored with, and their file; ``None`` when they are not found unchanged.
+    def find_templates(self) -> tuple[Templates | None, Path | None]:
+        """The templates that it was scored with, ``None`` when they are not found unchanged, and their file, if any.
 
         Tried: the file that the plan names, else the bundle's own. What is found counts only when its digest is that in
         the signature.
@@ -110,12 +110,12 @@ class Output(FinishedOutput):
 
             path = folder_of(bundle) / "templates.json"
         else:
-            return None
+            return None, None
         try:
             templates = Templates.load(path)
         except TemplateError:
-            return None
-        return (templates, path) if digest and templates.sha256.startswith(digest) else None
+            return None, None
+        return (templates, path) if digest and templates.sha256.startswith(digest) else (None, None)
 
 
 def open_labels(*outs: Location, allow_partial: bool = False) -> Output:
