@@ -64,8 +64,7 @@ def all_findings(
     findings = [*others, *changed]
     for gate in loud:
         if gate.message not in explained:
-            severity: Severity = "fail" if gate.status == "fail" else "warn"
-            findings.append(Finding(kind="gate", severity=severity, message=gate.message, group=gate.group))
+            findings.append(Finding(kind="gate", severity=_severity([gate]), message=gate.message, group=gate.group))
     if baseline is not None and changes is not None:
         findings += _of_baseline(baseline, changes)
     for group in groups:
@@ -82,6 +81,11 @@ def name_of(group: Group) -> str:
     return ", ".join(spelled(value) for value in group.values()) or "all rows"
 
 
+def _severity(gates: Sequence[Gate]) -> Severity:
+    """Severity of a finding that gates report; a warning without gates."""
+    return "fail" if any(gate.status == "fail" for gate in gates) else "warn"
+
+
 def _changed(group: GroupFigures, gates: Sequence[Gate]) -> list[Finding]:
     """At most one finding: the group got worse or better."""
     of_group = [gate for gate in gates if gate.group == group.group and gate.reason is None]
@@ -93,9 +97,8 @@ def _changed(group: GroupFigures, gates: Sequence[Gate]) -> list[Finding]:
     evidence = [_moved(name, rate) for name, rate, _ in rises or moved]
     if rate_gates or rises:
         message, predicate = _what_changed(group, rate_gates, {name for name, _, _ in rises})
-        fails = any(gate.status == "fail" for gate in rate_gates)
         return [
-            Finding(kind="changed", severity="fail" if fails else "warn", group=group.group, message=message,
+            Finding(kind="changed", severity=_severity(rate_gates), group=group.group, message=message,
                     predicate=predicate, gates=[gate.message for gate in rate_gates], evidence=evidence)
         ]  # fmt: skip
     if moved:
@@ -205,9 +208,8 @@ def _rows_moved(group: GroupFigures, gates: Sequence[Gate]) -> Iterator[Finding]
         text = f"{name_of(group.group)}: {group.rows:,} rows, before {change.rows_before:,}"
         if gone:
             text = f"{name_of(group.group)} has no rows in this run, {change.rows_before:,} in the baseline"
-        severity: Severity = "fail" if any(gate.status == "fail" for gate in row_gates) else "warn"
         messages = [gate.message for gate in row_gates]
-        yield Finding(kind="rows", severity=severity, message=text, group=group.group, gates=messages)
+        yield Finding(kind="rows", severity=_severity(row_gates), message=text, group=group.group, gates=messages)
 
 
 def _trends(gates: Sequence[Gate]) -> list[Finding]:
@@ -216,14 +218,13 @@ def _trends(gates: Sequence[Gate]) -> list[Finding]:
     for gate in gates:
         if gate.against != "history" or gate.reason is not None:
             continue
-        severity: Severity = "fail" if gate.status == "fail" else "warn"
         since = f", visible since {gate.since[:10]}" if gate.since is not None else ""
         now, before = (format_figure(gate.metric, value) for value in (gate.now, gate.before))
         text = (
             f"{name_of(gate.group)}: {WORDS[gate.metric]} in {now} of the new rows of weeks, before in {before}{since}"
         )
         trend = trends.setdefault(tuple(map(str, gate.group.items())), Finding(
-            kind="trend", severity=severity, message=text, group=gate.group, evidence=[gate.message],
+            kind="trend", severity=_severity([gate]), message=text, group=gate.group, evidence=[gate.message],
         ))  # fmt: skip
         trend.gates.append(gate.message)
     return list(trends.values())
