@@ -21,7 +21,8 @@ from ..inference.bundle import Contradiction
 from ..metric.verdict import FINE
 from ..scoring.output_columns import fine_codes, numbers
 from ..scoring.scorer import Scorer
-from ..stats.intervals import PairedCounts, Rate, combined, rate
+from ..stats.intervals import Rate, combined, rate
+from ..stats.paired import pairs_of
 from ..stats.significance import holm, p_of_interval
 from .label_figures import Codes, Floats, Indices, Mask
 
@@ -223,8 +224,7 @@ def _kind(name: str, about: str, gold: int, base: Codes, edited: Codes) -> KindR
 
 def _no_difference(edited: Mask, base: Mask) -> float:
     """The p-value of equal shares in the two texts of the pairs (Newcombe's interval). *Shape:* (pairs,) each."""
-    counts = (edited & base, edited & ~base, ~edited & base, ~edited & ~base)
-    pairs = PairedCounts(*(int(count.sum()) for count in counts))
+    pairs = pairs_of(edited, base, np.arange(len(base)))
     difference = (pairs.gained - pairs.lost) / pairs.n
     return p_of_interval(difference, *combined(difference, (), pairs), 0.0)
 
