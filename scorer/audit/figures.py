@@ -306,7 +306,14 @@ def as_pairs(counts: Ints, before: tuple[Bools, Bools], now: tuple[Bools, Bools]
 
 
 def rate_change(sides: Sides, parts: Sequence[Sides], pairs: PairedCounts, kept_pairs: PairedCounts) -> RateChange:
-    """``parts``: the rows in the strata of the test. ``pairs``: rewritten ones. ``kept``: of rows in both runs."""
+    """A rate of a group in both runs, with its test; ``q`` is not yet corrected.
+
+    Args:
+        sides: all rows of the group.
+        parts: the same rows in the strata of the test.
+        pairs: rewritten pairs.
+        kept_pairs: rows in both runs, as pairs.
+    """
     before, after = sides.then, sides.this
     change = RateChange(before=before.rate, after=after.rate, difference=None, low=None, high=None, test=None)
     strata = list(_tested_sides(parts))
@@ -333,6 +340,7 @@ def _tested_sides(parts: Sequence[Sides]) -> Iterator[tuple[Sample, Sample]]:
 
 
 def added_rate(sides: Sides, parts: Sequence[Sides], pairs: PairedCounts) -> AddedRate:
+    """A rate of the added rows of a group; arguments as of :func:`rate_change`."""
     then, _, removed, added, *_ = sides
     replaced = 2 * removed.n >= added.n
     before = removed if replaced else then
@@ -366,11 +374,11 @@ def _ends(
 def compare_groups(
     rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures], requested: tuple[str, str] | None
 ) -> GroupComparison | None:
-    """Two groups over the inputs that both have a text for: those that are named, or the two largest; ``None`` where
+    """Two groups over the inputs that both have a text for: the requested ones, or the two largest; ``None`` where
     there are no two, they share no input, or a third has as many rows as the second.
 
     Raises:
-        UsageError: no group has a value that is named, or the grouping is not by one column.
+        UsageError: no group has a requested value, or the grouping is not by one column.
     """
     if requested is None:
         largest = sorted(range(len(groups)), key=lambda code: -groups[code].rows)

@@ -37,8 +37,12 @@ COLUMNS = pa.schema(
     ],
     {_SCHEMA_KEY: str(_SCHEMA)},
 )
-"""``night``: when the run finished, ISO 8601, UTC. ``group``: a JSON object, ``{}`` for all rows. ``new_``: new rows,
-and how many of them count for each rate; null where an earlier version wrote the row."""
+"""Columns of the history:
+
+- ``night``: end of the run, UTC, ISO 8601
+- ``group``: a JSON object, ``{}`` for all rows
+- ``new_``...: new rows, and how many of them count for each rate; null where an earlier version wrote the row
+"""
 NEW = tuple(name for name in COLUMNS.names if name.startswith("new_"))
 _LATER = ("contradicted_rate", *NEW)
 """Columns that histories of earlier versions lack."""

@@ -55,8 +55,12 @@ _ROWS = """
     row BIGINT, high UBIGINT, low UBIGINT, input UBIGINT, state UTINYINT, confidence FLOAT, error SMALLINT,
     note SMALLINT, reused BOOLEAN
 """
-"""``high``, ``low``: halves of the row key. ``input``: hash of the facts, or of the row where there are none.
-``error``, ``note``: kinds, -1 for none."""
+"""Columns of a table of rows:
+
+- ``high``, ``low``: halves of the row key
+- ``input``: hash of the facts, or of the row where there are none
+- ``error``, ``note``: codes of the kinds, -1 for none
+"""
 _FACTS = "predicate INTEGER, facts BIGINT, checked BIGINT, omitted BIGINT, contradicted BIGINT"
 """Counts by predicate, added up by window."""
 

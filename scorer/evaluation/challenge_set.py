@@ -207,7 +207,14 @@ def _share(hits: Mask) -> Rate:
 
 
 def _kind(name: str, about: str, gold: int, base: Codes, edited: Codes) -> KindResult:
-    """``gold``: FINE code of the edited texts. ``base``, ``edited``: FINE codes, *Shape:* (pairs,) each."""
+    """Figures of one kind of change; its p-value is not yet corrected.
+
+    Args:
+        about: description of the change.
+        gold: FINE code of the edited texts.
+        base: FINE codes of the base texts. *Shape:* (pairs,).
+        edited: FINE codes of the edited texts. *Shape:* (pairs,).
+    """
     passed, flagged, either = base == 0, edited != 0, FINE[gold] == FINE[-1]
     right = ~flagged if gold == 0 else flagged if either else (edited > 0) & (edited & gold > 0)
     return KindResult(
