@@ -161,10 +161,8 @@ class DocumentBuilder:
     def _add_rows(self, all_findings: Sequence[findings.Finding], before: ScannedRun, reader: RowReader) -> None:
         """Give the first findings about groups that got worse some rows to read."""
         changed = [finding for finding in all_findings if finding.kind == "changed"] if self.options.worst else []
-        shown = [
-            finding for finding in changed if finding.group
-        ] or changed  # those of a group say what those of all rows would
-        for finding in shown[:_MOST_WITH_ROWS]:
+        of_groups = [finding for finding in changed if finding.group]
+        for finding in (of_groups or changed)[:_MOST_WITH_ROWS]:  # all rows would repeat the rows of the groups
             finding.rows = rows_of_finding(before, reader, finding)
 
     def _notes(self, run: ScannedRun, whole: GroupFigures) -> Iterator[str]:

@@ -399,7 +399,7 @@ def compare_groups(
     first, second = codes
     counts = queries.paired(rates.run, grouping, second, first)  # pairs have the later half first
     pairs = {name: as_pairs(counts, rates.masks[name], rates.masks[name]) for name in RATES}
-    rates_of_both = {name: paired_rate(counts) for name, counts in pairs.items() if counts.n}
+    rates_of_both = {name: paired_rate(of_rate) for name, of_rate in pairs.items() if of_rate.n}
     total = int(counts.sum())
     sides = groups[first].group, groups[second].group
     return GroupComparison(first=sides[0], second=sides[1], pairs=total, rates=rates_of_both) if total else None

@@ -35,8 +35,8 @@ def evaluate(
     for rule in rules:
         groups = figures(rule.grouping)
         if rule.by:
-            by_value = sorted(groups, key=lambda g: [(v is None, v or "") for v in g.group.values()])
-            judged_groups = by_value or figures(())  # nothing checked must not count as a pass
+            judged_groups = sorted(groups, key=lambda g: [(v is None, v or "") for v in g.group.values()])
+            judged_groups = judged_groups or figures(())  # nothing checked must not count as a pass
         else:
             judged_groups = [group for group in groups if _values(group.group) == _values(rule.group)]
         results += [judge(rule, group, sides, nightly) for group in judged_groups] or [_absent(rule, groups)]

@@ -93,11 +93,8 @@ def _sizes_changed(groups: Sequence[GroupFigures], findings: Sequence[Finding]) 
             finding.message
             for finding in sorted(lost_most, key=lambda finding: by_loss.index(finding.group))[:MOST_NAMED]
         ]
-    return [
-        f"{'; '.join(sentence_parts)}."
-        for sentence_parts in (parts, [mix] if mix is not None and not again else [])
-        if sentence_parts
-    ]
+    sentences = [parts, [mix] if mix is not None and not again else []]
+    return [f"{'; '.join(sentence)}." for sentence in sentences if sentence]
 
 
 def _rows_lost(group: GroupFigures, whole: GroupFigures) -> int | None:

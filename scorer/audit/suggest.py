@@ -261,7 +261,7 @@ def _on_increase(columns: Grouping, groups: Sequence[GroupFigures], chances: Cha
     warn, fail = (_least_limit(by_chance, chance) for chance in (chances.increase, chances.fail))
     if warn is None or fail is None or fail >= 1 - max(max(shares) for _, shares in likely):
         return f"# {comment}# No limit could be exceeded by the rates of this output, so there is no gate.\n"
-    rows, count, group = min(large, key=lambda group: group[0])
+    rows, count, group = min(large, key=lambda entry: entry[0])
     share = max(count / rows, LEAST_SHARE)
     where = f"{visible(describe(group.group))} ({group.rows:,} rows)" if columns else "all rows"
     which = f"any of {len(large)} groups" if len(large) > 1 else "it"

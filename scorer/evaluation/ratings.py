@@ -112,23 +112,23 @@ class Ratings:
             ColumnError: missing although ``required``, or not numeric.
         """
         column = base_column(name)
-        score = next((name for name in (self.prefix + column, column) if self.scored.has(name)), None)
-        if score is None:
+        stored = next(filter(self.scored.has, (self.prefix + column, column)), None)
+        if stored is None:
             if not required:
                 return None
             raise ColumnError(f"--metric {name!r}: the scored files have no column {column!r}; name one that they have")
-        array = self.scored.array(score)
+        array = self.scored.array(stored)
         if name in ("fine", "rough"):
-            codes = label_codes(array, FINE if name == "fine" else ROUGH, score)
+            codes = label_codes(array, FINE if name == "fine" else ROUGH, stored)
             return np.where(codes < 0, np.nan, codes == 0)
         if name.startswith("neg:"):
-            return -finite(array, score)
+            return -finite(array, stored)
         if column == name:
-            return finite(array, score)
+            return finite(array, stored)
         kinds = (pa.types.is_floating, pa.types.is_integer, pa.types.is_null)
         if not pa.types.is_list(array.type) or not any(is_kind(array.type.value_type) for is_kind in kinds):
-            raise ColumnError(f"--metric {name!r}: column {score!r} is {array.type}, not a list of numbers")
-        return finite(pa.array(list_reduced(array, name.partition(":")[0])), score)
+            raise ColumnError(f"--metric {name!r}: column {stored!r} is {array.type}, not a list of numbers")
+        return finite(pa.array(list_reduced(array, name.partition(":")[0])), stored)
 
     def correlations(self, metrics: Sequence[str]) -> list[CorrelationLine]:
         """Every metric with every rating, by sentence and by system."""
