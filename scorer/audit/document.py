@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from ..stats.intervals import Rate as Rate
-from ..stats.paired import PairedRate as PairedRate
+from ..stats.paired import PairedRate
 from ..storage.receipts import RowCounts as RowCounts
 from .document_figures import ADDED_RATES as ADDED_RATES
 from .document_figures import LEAST_ROWS_OF_INDEX as LEAST_ROWS_OF_INDEX
@@ -21,14 +21,13 @@ from .document_figures import AtMix as AtMix
 from .document_figures import Change as Change
 from .document_figures import Confidence as Confidence
 from .document_figures import ConfidenceChange as ConfidenceChange
-from .document_figures import DocumentPart as DocumentPart
+from .document_figures import DocumentPart, Share
 from .document_figures import Group as Group
 from .document_figures import GroupFigures as GroupFigures
 from .document_figures import GroupRows as GroupRows
 from .document_figures import Mix as Mix
 from .document_figures import Predicate as Predicate
 from .document_figures import RateChange as RateChange
-from .document_figures import Share as Share
 from .document_figures import Test as Test
 from .document_figures import describe as describe
 from .document_rows import FactShown as FactShown
