@@ -97,6 +97,11 @@ def as_json(value: Any) -> str:
 SPELLINGS: dict[str, tuple[str, Callable[[list[Parts]], Any]]] = {
     "lists": ("triples", lambda facts: [list(parts) for parts in facts]),
     "objects": ("triples", lambda facts: objects(facts, "Subject", "p", "object")),
+    "other cases and keys": (
+        "triples",
+        lambda facts: [{**fact, "id": 7} for fact in objects(facts, "Subject", "PREDICATE", "object")],
+    ),
+    "lists and objects": ("triples", lambda facts: [list(facts[0]), *objects(facts[1:], "S", "property", "O")]),
     "strings": ("triples", bars),
     "one string": ("triples", lambda facts: " ++ ".join(bars(facts))),
     "tight": ("triples", lambda facts: "++ ".join("|".join(parts) + " " for parts in strings(facts))),
@@ -111,10 +116,16 @@ SPELLINGS: dict[str, tuple[str, Callable[[list[Parts]], Any]]] = {
 """Name → column, and how facts are written in it."""
 PART_NAMES = ("subject", "predicate", "object")
 STRUCT = pa.struct([("object", pa.large_string()), ("subject", pa.string()), ("predicate", pa.string())])
+CASES = pa.struct([*((name, pa.string()) for name in ("Subject", "PREDICATE", "object")), ("id", pa.int64())])
 ARROW: dict[str, tuple[str, Callable[[list[Parts]], Any], Callable[[int], pa.DataType]]] = {
     "lists": ("triples", list, lambda n: pa.list_(pa.list_(pa.string()))),
     "fixed": ("triples", list, lambda n: pa.large_list(pa.list_(pa.string(), 3))),
     "structs": ("triples", lambda facts: objects(facts, *PART_NAMES), lambda n: pa.list_(STRUCT, n)),
+    "other cases and keys": (
+        "triples",
+        lambda facts: [{**fact, "id": 7} for fact in objects(facts, "Subject", "PREDICATE", "object")],
+        lambda n: pa.list_(CASES),
+    ),
     "maps": (
         "triples",
         lambda facts: [list(zip(PART_NAMES, parts, strict=True)) for parts in facts],
@@ -231,8 +242,8 @@ LINES = st.binary(max_size=40) | st.sampled_from(
 @settings(max_examples=300, deadline=None)
 @given(LINES.filter(lambda line: b"\n" not in line and line.strip()), st.integers(0, 3))
 def test_a_line_of_any_bytes_costs_no_other(line: bytes, place: int) -> None:
-    if place == 0 and line.strip() == b"[":
-        return  # the start of an array
+    if place == 0 and (line.strip() == b"[" or b"\r" in line.rstrip(b"\r")):
+        return  # the start of an array, or of a file of an old Mac, which is refused whole
     lines = [*GOOD[:place], line, *GOOD[place:]]
     expected = rows_of(read("jsonl", b"\n".join(GOOD)))
     rows = rows_of(read("jsonl", b"\n".join(lines)))

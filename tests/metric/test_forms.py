@@ -82,6 +82,10 @@ def test_a_table_without_one_usable_row_is_refused_with_its_first_value() -> Non
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        (
+            "name[Blue Spice], eatType[coffee shop], customer rating[5 out of 5]",
+            [Triple("Blue Spice", "eatType", "coffee shop"), Triple("Blue Spice", "customer rating", "5 out of 5")],
+        ),
         ("  name[ The Mill ] ,\teatType [pub] , ", [Triple("The Mill", "eatType", "pub")]),
         ("name[The Mill]", []),
         (" [pub], name[A]", None),
@@ -89,6 +93,8 @@ def test_a_table_without_one_usable_row_is_refused_with_its_first_value() -> Non
         ("name[A], eatType[]", None),
         ("name[A, eatType[pub]", None),
         ("inform(name[A], food[Thai, French])", [Triple("A", "food", "Thai, French")]),
+        ("inform(name=A,phone=5551234)", [Triple("A", "phone", "5551234")]),
+        ("inform(name='A';food=thai)", [Triple("A", "food", "thai")]),
         ("?request(food)", None),
         ("name=A, food=Thai", None),
     ],
