@@ -187,7 +187,11 @@ def test_a_flipped_bit_is_not_read_as_another_label(tmp_path: Path, tiny: Path) 
     }
     damaged = list(islice(silent_flips(out / "a.parquet"), 2))
     assert len(damaged) == 2
+    alone = tmp_path / "alone.parquet"  # without a receipt, the checksums of pages are all that there is
     for content, name in product(damaged, more):
+        alone.write_bytes(content)
+        with pytest.raises(InputError, match=r"alone\.parquet cannot be read as Parquet: .*CRC"):
+            FinishedOutput.open(alone).table(["fine"])
         (out / "a.parquet").write_bytes(content)
         said = scorer(name, out, *more[name], code=2).stderr
         assert said.endswith(f"scorer: {out / 'a.parquet'} changed after its run: {ANOTHER_SHA}; {AGAIN}\n")
