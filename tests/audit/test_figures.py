@@ -167,6 +167,12 @@ def test_every_figure_of_every_group(tmp_path: Path, kinds: tuple[str, ...], wit
         assert figures.grouping == list(figures.group)
 
 
+def test_groups_come_by_falling_rate_and_null_is_the_last_of_equal_ones(tmp_path: Path) -> None:
+    rows = [row("t", said=0.1 if s == "bad" else 0.9, system=s) for s in ("good", "bad", None, "good", "bad")]
+    document = audit(night(tmp_path / "out", rows))
+    assert [g.group for g in document.groups] == [{}, {"system": "bad"}, {"system": "good"}, {"system": None}]
+
+
 def test_a_worst_row_is_shown_with_its_facts_and_a_long_one_is_clipped(tmp_path: Path) -> None:
     rows = [row("t", [("food", 0.33)], subject="S"), row(None), row("long " * 5000, [("p" * 3000, 0.1)] * 300)]
     long, first, null = audit(night(tmp_path / "out", rows)).worst
