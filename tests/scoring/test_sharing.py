@@ -20,20 +20,16 @@ from scipy.special import softmax
 import scorer
 from scorer import ColumnNames, Scorer, ScorerError, Triple, Verdict
 from scorer.errors import UsageError
-from tests.bundles import expected_logits, make_bundle, tokenizer
+from tests.bundles import expected_logits, tokenizer
 from tests.conftest import ROOT
+from tests.processes import LIMIT_S
 
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("shared") / "tiny", precisions=("fp32", "int8"))
-
-
-@pytest.fixture(scope="module")
-def opened(bundle: Path) -> Iterator[Scorer]:
-    with Scorer(bundle, device="cpu", precision="fp32") as opened:
+def opened(tiny: Path) -> Iterator[Scorer]:
+    with Scorer(tiny, device="cpu", precision="fp32") as opened:
         yield opened
 
 
@@ -58,14 +54,14 @@ def table(number: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("options", [{"precision": "fp32"}, {"precision": "int8", "exact": True, "sentences": True}])
 def test_threads_get_the_verdicts_of_calls_one_after_the_other(
-    bundle: Path, options: dict[str, Any], eager_switching: None
+    tiny: Path, options: dict[str, Any], eager_switching: None
 ) -> None:
-    with Scorer(bundle, device="cpu", **options) as alone:
+    with Scorer(tiny, device="cpu", **options) as alone:
         alone.score_table(table(-1))  # measures the bound of exact
         expected = [alone.score_table(table(i)) for i in range(12)]
         batches = list(alone.score_batches([table(i) for i in range(4)]))
         verdicts = [alone.score(*rows(i)[0]) for i in range(12)]
-    with Scorer(bundle, device="cpu", **options) as shared, ThreadPoolExecutor(6) as threads:
+    with Scorer(tiny, device="cpu", **options) as shared, ThreadPoolExecutor(6) as threads:
         shared.score_table(table(-1))
         tables = [threads.submit(shared.score_table, table(i)) for i in range(12)]
         streams = [threads.submit(lambda: list(shared.score_batches([table(i) for i in range(4)]))) for _ in range(2)]
@@ -75,8 +71,8 @@ def test_threads_get_the_verdicts_of_calls_one_after_the_other(
         assert [future.result() for future in single] == verdicts
 
 
-def test_a_stream_that_ends_early_cancels_no_call_of_another_thread(bundle: Path) -> None:
-    with Scorer(bundle, device="cpu") as shared, ThreadPoolExecutor(2) as threads:
+def test_a_stream_that_ends_early_cancels_no_call_of_another_thread(tiny: Path) -> None:
+    with Scorer(tiny, device="cpu") as shared, ThreadPoolExecutor(2) as threads:
         for number in range(10):
             others = [threads.submit(shared.score_table, table(100 * number + i)) for i in range(4)]
             stream = shared.score_batches([table(number)] * 20)
@@ -97,8 +93,8 @@ def test_a_cancelled_stream_names_the_prediction_that_it_ends(opened: Scorer, mo
     assert options.terminate
 
 
-def test_a_scorer_that_another_thread_closes_says_so(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = Scorer(bundle, device="cpu")
+def test_a_scorer_that_another_thread_closes_says_so(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = Scorer(tiny, device="cpu")
     prepare = shared.pipeline.prepare
 
     def closed_meanwhile(*arguments: Any) -> Any:
@@ -113,17 +109,25 @@ def test_a_scorer_that_another_thread_closes_says_so(bundle: Path, monkeypatch: 
         shared.score(*rows(0)[0])
 
 
-def test_the_event_loop_goes_on_while_a_thread_scores(opened: Scorer) -> None:
-    async def score_and_count() -> tuple[Verdict, int]:
-        scoring = asyncio.create_task(asyncio.to_thread(opened.score, *rows(7)[0]))
-        turns = 0
-        while not scoring.done():
-            await asyncio.sleep(0)
-            turns += 1
-        return scoring.result(), turns
+def test_the_event_loop_goes_on_while_a_thread_scores(opened: Scorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row is prepared only after the loop has gone on."""
+    expected, prepare = opened.score(*rows(7)[0]), opened.pipeline.prepare
+    preparing, gone_on = threading.Event(), threading.Event()
 
-    verdict, turns = asyncio.run(score_and_count())
-    assert verdict == opened.score(*rows(7)[0]) and turns > 0
+    def prepare_later(*arguments: Any) -> Any:
+        preparing.set()
+        assert gone_on.wait(LIMIT_S), "the loop waits for the row"
+        return prepare(*arguments)
+
+    async def score() -> Verdict:
+        scoring = asyncio.create_task(asyncio.to_thread(opened.score, *rows(7)[0]))
+        while not (preparing.is_set() or scoring.done()):
+            await asyncio.sleep(0)
+        gone_on.set()
+        return await scoring
+
+    monkeypatch.setattr(opened.pipeline, "prepare", prepare_later)
+    assert asyncio.run(score()) == expected and preparing.is_set()
 
 
 def test_what_the_page_says_can_be_pickled(opened: Scorer) -> None:
@@ -140,8 +144,8 @@ def test_the_public_names_are_those_of_the_page() -> None:
     assert all(getattr(scorer, name) is not None for name in scorer.__all__)
 
 
-def test_a_verdict_is_json_and_a_member_of_a_set(bundle: Path) -> None:
-    with Scorer(bundle, device="cpu", sentences=True) as opened:
+def test_a_verdict_is_json_and_a_member_of_a_set(tiny: Path) -> None:
+    with Scorer(tiny, device="cpu", sentences=True) as opened:
         triples, text = [*rows(2)[0][0], Triple("The Mill", "food", "fish")], "The Mill. It is a pub, \ud83e and cheap."
         verdicts = [opened.score(triples, given) for given in (text, text.replace("\ud83e", ""), None, "")]
         again = [opened.score(triples, given) for given in (text, text.replace("\ud83e", ""), None, "")]
