@@ -28,7 +28,7 @@ IMPORTS_OF_A_MODULE = 17  # audit/builder, which puts an audit together from a m
 LINES = 35_900
 LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS = 1
-# Functions with a local or a parameter named `found` or `one`, which do not say what they hold. The end is 40 at most.
+# Functions with a local or a parameter named `found` or `one`, which do not say what they hold.
 VAGUE_NAMES = 12
 SHARED_CLASS_NAMES = set[str]()
 """Class names that still mean two things."""

@@ -71,7 +71,6 @@ MANY_ERRORS = ["--max-error-rate", "1"]
 LEFT_BEHIND: dict[str, Callable[[], bool]] = {
     "compare": Path("rates.tex").exists,
     "sample": Path("labels.html").exists,
-    "challenge": lambda: True,
 }
 
 
