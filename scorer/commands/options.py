@@ -42,37 +42,39 @@ def takes_fields(command: Callable[..., None]) -> Callable[..., None]:
     classes: dict[str, type[Any]] = {}
     defaults: dict[str, Any] = {}
     parameters: list[inspect.Parameter] = []
-    for one in inspect.signature(command, eval_str=True).parameters.values():
-        options = {one.name: (one.default, one.annotation)} if isinstance(one.default, Field) else {}
-        group = getattr(one.annotation, "GROUP", "")
-        if isinstance(one.annotation, type) and is_dataclass(one.annotation):
-            classes[one.name] = one.annotation
-            hints = get_type_hints(one.annotation)
-            options = {each.name: (each, hints[each.name]) for each in fields(one.annotation) if each.metadata}
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        name, kind = parameter.name, parameter.annotation
+        options = {name: (parameter.default, kind)} if isinstance(parameter.default, Field) else {}
+        if isinstance(kind, type) and is_dataclass(kind):
+            classes[name] = kind
+            hints = get_type_hints(kind)
+            options = {field.name: (field, hints[field.name]) for field in fields(kind) if field.metadata}
         if not options:
-            parameters.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-        for name, (field, hint) in options.items():
-            defaults[name] = field.default
-            parameters.append(_parameter(name, field, hint, group))
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+        for option_name, (field, hint) in options.items():
+            defaults[option_name] = field.default
+            parameters.append(_parameter(option_name, field, hint, getattr(kind, "GROUP", "")))
 
     declared: dict[str, Declared] = {}
-    for one in parameters:
-        for info in getattr(one.annotation, "__metadata__", ()):
+    for parameter in parameters:
+        for info in getattr(parameter.annotation, "__metadata__", ()):
             word = str(info.default) if isinstance(info, typer.models.OptionInfo) else ""
             is_read = info.parser in (local, location) or (info.parser is None and info.metavar in READ)
-            declared[one.name] = Declared(word, info.parser, is_read)
+            declared[parameter.name] = Declared(word, info.parser, is_read)
 
     @wraps(command)
-    def called(**given: Any) -> None:
+    def called(**arguments: Any) -> None:
         for name, default in defaults.items():
-            value = given[name]
-            given[name] = default if value is None else tuple(value) if isinstance(value, list) else value
+            value = arguments[name]
+            arguments[name] = default if value is None else tuple(value) if isinstance(value, list) else value
         for name, kind in classes.items():
-            given[name] = kind(**{each.name: given.pop(each.name) for each in fields(kind) if each.metadata})
-        command(**given)
+            arguments[name] = kind(
+                **{field.name: arguments.pop(field.name) for field in fields(kind) if field.metadata}
+            )
+        command(**arguments)
 
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect reads it
-    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     called.declared = declared  # type: ignore[attr-defined]  # for check_written
     return called
 
@@ -113,74 +115,75 @@ def configured(command: Any) -> dict[str, Any]:
     Raises:
         UsageError: the file cannot be read, is not TOML, or has an unknown key or a value of another type.
     """
-    named = os.environ.get(CONFIG_VARIABLE)
-    path = Path(named or CONFIG_FILE)
+    from_variable = os.environ.get(CONFIG_VARIABLE)
+    path = Path(from_variable or CONFIG_FILE)
     try:
-        if not named and not path.is_file():
+        if not from_variable and not path.is_file():
             return {}
         import tomllib
 
         content = tomllib.loads(read_small(path, _LARGEST_CONFIG).decode("utf-8"))
     except OSError as error:
-        where = f"{CONFIG_VARIABLE}={named}" if named else CONFIG_FILE
+        where = f"{CONFIG_VARIABLE}={from_variable}" if from_variable else CONFIG_FILE
         raise UsageError(f"{where}: {error.strerror or error}; name a readable TOML file, or none") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not TOML: {str(error)[:200]}") from error
-    known = {one.name: one.multiple for one in _variable_options(command)}
+    repeatable = {parameter.name: parameter.multiple for parameter in _variable_options(command)}
     for key, value in content.items():
-        if key not in known:
-            raise UsageError(f"{path}: unknown key {key[:60]!r}; the keys are {', '.join(sorted(known))}")
-        values = value if known[key] and isinstance(value, list) else [value]
-        if not all(isinstance(one, str) or type(one) is int for one in values):
+        if key not in repeatable:
+            raise UsageError(f"{path}: unknown key {key[:60]!r}; the keys are {', '.join(sorted(repeatable))}")
+        values = value if repeatable[key] and isinstance(value, list) else [value]
+        if not all(isinstance(item, str) or type(item) is int for item in values):
             raise UsageError(f"{path}: {key} is {str(value)[:60]}; write a string, a number or a list of files")
         if key in _PATHS_IN_CONFIG:
-            values = [_next_to(path, key, str(one)) for one in values]
-        content[key] = values if known[key] else values[0]
+            values = [_next_to(path, key, str(item)) for item in values]
+        content[key] = values if repeatable[key] else values[0]
     return _default_map(command, content)
 
 
 def _default_map(command: Any, content: dict[str, Any]) -> dict[str, Any]:
     if hasattr(command, "commands"):
-        return {name: _default_map(one, content) for name, one in command.commands.items()}
-    return {one.name: content[one.name] for one in _variable_options(command) if one.name in content}
+        return {name: _default_map(inner, content) for name, inner in command.commands.items()}
+    names = (parameter.name for parameter in _variable_options(command))
+    return {name: content[name] for name in names if name in content}
 
 
 def _variable_options(command: Any) -> Iterator[Any]:
     """The options of a command, or of all commands of a group, that have an environment variable."""
     for inner in getattr(command, "commands", {}).values():
         yield from _variable_options(inner)
-    yield from (one for one in command.params if isinstance(getattr(one, "envvar", None), str))
+    yield from (parameter for parameter in command.params if isinstance(getattr(parameter, "envvar", None), str))
 
 
-def _next_to(path: Path, key: str, given: str) -> str:
+def _next_to(path: Path, key: str, value: str) -> str:
     """A path of the file, which is relative to the file's folder."""
-    if given in BUILTIN_BUNDLES or "://" in given:
-        return given
+    if value in BUILTIN_BUNDLES or "://" in value:
+        return value
     try:
-        return str(path.absolute().parent / user_path(given))
+        return str(path.absolute().parent / user_path(value))
     except UsageError as error:
         raise UsageError(f"{path}: {key}: {error}") from error
 
 
 def _parser(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A parser of options and arguments, whose refusals name the option."""
+    """A parser of options and arguments; its refusals name the option."""
 
-    def parsed(given: str) -> Any:
+    def parsed(text: str) -> Any:
         try:
-            return parse(given)
+            return parse(text)
         except ScorerError as error:
             raise typer.BadParameter(str(error)) from error
 
     return parsed
 
 
-def _output(given: str) -> Location:
-    found = parse_location(given)
-    if isinstance(found, StoreUri):
+def _output(text: str) -> Location:
+    place = parse_location(text)
+    if isinstance(place, StoreUri):
         from ..storage.object_store import client
 
         client()
-    return found
+    return place
 
 
 local = _parser(local_path)
@@ -192,44 +195,49 @@ written, written_parquet = _parser(local_path), _parser(local_path)
 
 
 class Declared(NamedTuple):
-    """A parameter of a command. ``option``: as it is written, empty for an argument. ``is_read``: it names something
-    that the command reads."""
+    """A parameter of a command."""
 
     option: str
+    """The option as users write it, empty for an argument."""
     parser: Callable[[str], Any] | None
     is_read: bool
+    """Whether it names something that the command reads."""
 
 
-def check_written(command: Any, given: Mapping[str, Any]) -> None:
+def check_written(command: Any, arguments: Mapping[str, Any]) -> None:
     """Refuse a file to write that is an input of the command, a run's own, named twice, or otherwise not to be written.
 
     Args:
-        command: as :func:`takes_fields` makes it. given: the values of its parameters, by name.
+        command: as :func:`takes_fields` makes it.
+        arguments: the values of its parameters, by name.
     """
-    found = {name: one for name, one in command.declared.items() if given.get(name) is not None}
-    files = {name: one for name, one in found.items() if one.parser in (written, written_parquet)}
+    with_value = {name: declared for name, declared in command.declared.items() if arguments.get(name) is not None}
+    files = {name: declared for name, declared in with_value.items() if declared.parser in (written, written_parquet)}
     if not files:
         return
     from ..storage.user_files import check_user_file
 
-    inputs = [str(path) for name, one in found.items() if one.is_read for path in _values(given[name])]
-    known: dict[str, str] = {}
-    for one, path in ((one, path) for name, one in files.items() for path in _values(given[name])):
-        is_parquet = one.parser is written_parquet
-        check_user_file(path, one.option, inputs=inputs, form=given.get("form") or "auto", is_parquet=is_parquet)
-        other = known.setdefault(os.path.realpath(path), one.option)
-        if other != one.option and (path.is_file() or not path.exists()):
-            raise UsageError(f"{other} and {one.option} are both {path}; name two files")
+    inputs = [
+        str(path) for name, declared in with_value.items() if declared.is_read for path in _values(arguments[name])
+    ]
+    form: Format = arguments.get("form") or "auto"
+    option_of: dict[str, str] = {}
+    for declared, path in ((declared, path) for name, declared in files.items() for path in _values(arguments[name])):
+        is_parquet = declared.parser is written_parquet
+        check_user_file(path, declared.option, inputs=inputs, form=form, is_parquet=is_parquet)
+        earlier = option_of.setdefault(os.path.realpath(path), declared.option)
+        if earlier != declared.option and (path.is_file() or not path.exists()):
+            raise UsageError(f"{earlier} and {declared.option} are both {path}; name two files")
 
 
 def _values(value: Any) -> Iterable[Any]:
-    """Those of a repeatable parameter, or the one of another."""
+    """The values of a parameter: several of a repeatable one, otherwise one."""
     return value if isinstance(value, list | tuple) else [value]
 
 
-def split_names(given: str) -> tuple[str, ...]:
+def split_names(text: str) -> tuple[str, ...]:
     """The names in a text with commas between them, each once."""
-    return tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def _outputs(help: str) -> Any:
@@ -377,12 +385,12 @@ class ModelOptions(DeviceOptions):
 
     def settings(self, columns: ColumnOptions) -> Settings:
         """The settings, with absolute paths, since a plan is read from elsewhere."""
-        given = {one.name: getattr(self, one.name) for one in fields(ModelOptions)}
-        given["bundle"] = bundle_argument(self.bundle, "--bundle")
+        options = {field.name: getattr(self, field.name) for field in fields(ModelOptions)}
+        options["bundle"] = bundle_argument(self.bundle, "--bundle")
         if self.templates:
-            given["templates"] = str(local_path(self.templates, "--templates").resolve())
+            options["templates"] = str(local_path(self.templates, "--templates").resolve())
         names = {name.removesuffix("_column"): value for name, value in vars(columns).items()}
-        return Settings(**given, columns=ColumnNames(**names))
+        return Settings(**options, columns=ColumnNames(**names))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -400,10 +408,10 @@ class FormatOptions:
             return
         if self.form in ("parquet", "jsonl"):
             raise UsageError(f"--delimiter is for CSV and TSV, and --format is {self.form}; leave one of them out")
-        found = "\t" if self.delimiter.lower() in ("tab", "\\t") else self.delimiter
-        if len(found) != 1 or found in '"\r\n\0':
-            raise UsageError(f"--delimiter {found!r}: give one character, as in --delimiter ';', or the word tab")
-        object.__setattr__(self, "delimiter", found)
+        character = "\t" if self.delimiter.lower() in ("tab", "\\t") else self.delimiter
+        if len(character) != 1 or character in '"\r\n\0':
+            raise UsageError(f"--delimiter {character!r}: give one character, as in --delimiter ';', or the word tab")
+        object.__setattr__(self, "delimiter", character)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -427,19 +435,19 @@ class SourceOptions(FormatOptions):
     )
 
 
-def bundle_argument(given: str, what: str) -> str:
-    """A bundle as a plan records it: a word for a model that ships, or an absolute path. ``what``: the option.
+def bundle_argument(bundle: str, name: str) -> str:
+    """A bundle as a plan records it: a word for a model that ships, or an absolute path. ``name``: of the option.
 
     Raises:
         UsageError: a URI of a store, or the name of a checkpoint on the hub.
     """
-    if given in BUILTIN_BUNDLES:
-        return given
-    if not given.lower().startswith("file:"):
+    if bundle in BUILTIN_BUNDLES:
+        return bundle
+    if not bundle.lower().startswith("file:"):
         from ..inference.bundle import folder_of
 
-        folder_of(given)
-    return str(local_path(given, what).resolve())
+        folder_of(bundle)
+    return str(local_path(bundle, name).resolve())
 
 
 def say_bundle_notes(settings: Settings) -> None:
