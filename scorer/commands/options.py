@@ -451,24 +451,26 @@ def bundle_argument(bundle: str, name: str) -> str:
 
 
 def say_bundle_notes(settings: Settings) -> None:
-    """Say what a user should know of the bundle before its labels, where there is something."""
-    is_builtin = str(settings.bundle) in BUILTIN_BUNDLES
-    note: str | None = (
-        "the embedded model is small, knows English only, and is often wrong; for production-quality labels, export a "
-        "large checkpoint and pass its bundle with --bundle"
-    )
-    if is_builtin and settings.columns.document is not None:
-        note = (
-            "the embedded model is not for documents: its labels are close to chance; export a checkpoint that is "
-            "(docs/checkpoints.md) and pass its bundle with --bundle"
-        )
-    if not is_builtin:
+    """Say why labels of the bundle may be wrong, if a reason is known."""
+    if note := _bundle_note(settings):
+        say(f"note: {note}")
+
+
+def _bundle_note(settings: Settings) -> str | None:
+    if str(settings.bundle) not in BUILTIN_BUNDLES:
         from ..inference.bundle import folder_of, read_manifest
         from ..inference.diagnosis import caveat
 
-        note = caveat(read_manifest(folder_of(settings.bundle))[0])
-    if note:
-        say(f"note: {note}")
+        return caveat(read_manifest(folder_of(settings.bundle))[0])
+    if settings.columns.document is not None:
+        return (
+            "the embedded model is not for documents: its labels are close to chance; export a checkpoint that is "
+            "(docs/checkpoints.md) and pass its bundle with --bundle"
+        )
+    return (
+        "the embedded model is small, knows English only, and is often wrong; for production-quality labels, export a "
+        "large checkpoint and pass its bundle with --bundle"
+    )
 
 
 def open_scorer(settings: Settings, budgets: Budgets | None = None) -> Scorer:
