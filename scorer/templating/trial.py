@@ -46,16 +46,21 @@ def read_sample(
             break
     if any(window.triples.sentences for window in windows):
         raise InputError("the facts are sentences, which need no templates; give triples, attributes or slots")
-    step = max(1.0, rows / size)
-    sampled = np.unique((np.arange(min(size, rows)) * step).astype(np.int64))
-    starts = np.cumsum([0, *map(len, windows)])
-    sample = [
-        take(window, sampled[(sampled >= start) & (sampled < start + len(window))] - start)
-        for window, start in zip(windows, starts.tolist(), strict=False)
-    ]
+    sample = thinned(windows, size)
     if not sum(len(window) - len(window.errors) for window in sample):
         raise InputError("no row of the sample can be scored; `scorer plan` with the same options says why")
-    return [window for window in sample if len(window)]
+    return sample
+
+
+def thinned(windows: Sequence[Rows], size: int) -> list[Rows]:
+    """At most ``size`` rows of some windows, at even distances; windows without a row are left out."""
+    *starts, total = np.cumsum([0, *map(len, windows)]).tolist()
+    sampled = np.unique((np.arange(min(size, total)) * max(1.0, total / size)).astype(np.int64))
+    parts = [
+        take(window, sampled[(sampled >= start) & (sampled < start + len(window))] - start)
+        for window, start in zip(windows, starts, strict=True)
+    ]
+    return [part for part in parts if len(part)]
 
 
 @dataclass(frozen=True)
@@ -99,15 +104,7 @@ class Trial:
 
     def limited(self, rows: int) -> Trial:
         """The same model and answers with fewer rows of the sample, at even distances."""
-        total = sum(map(len, self._windows))
-        step = max(1.0, total / rows)
-        sampled = np.unique((np.arange(min(rows, total)) * step).astype(np.int64))
-        starts = np.cumsum([0, *map(len, self._windows)])
-        parts = [
-            take(window, sampled[(sampled >= start) & (sampled < start + len(window))] - start)
-            for window, start in zip(self._windows, starts.tolist(), strict=False)
-        ]
-        trial = Trial(self._engine, [part for part in parts if len(part)], self._options)
+        trial = Trial(self._engine, thinned(self._windows, rows), self._options)
         trial._passed = self._passed
         return trial
 
