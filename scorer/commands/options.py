@@ -18,7 +18,7 @@ from ..inference import BUILTIN_BUNDLES, Overlong, Precision
 from ..metric import ColumnNames, MissingTemplate, Protocol, Reading, Sides
 from ..scoring.settings import Settings
 from ..storage.location import Location, StoreUri, local_path, parse_location
-from ..system.arguments import option
+from ..system.arguments import option, option_name
 from ..system.files import Format, read_small, user_path
 from .console import say, say_once
 
@@ -51,9 +51,9 @@ def takes_fields(command: Callable[..., None]) -> Callable[..., None]:
             options = {field.name: (field, hints[field.name]) for field in fields(kind) if field.metadata}
         if not options:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-        for option_name, (field, hint) in options.items():
-            defaults[option_name] = field.default
-            parameters.append(_parameter(option_name, field, hint, getattr(kind, "GROUP", "")))
+        for key, (field, hint) in options.items():
+            defaults[key] = field.default
+            parameters.append(_parameter(key, field, hint, getattr(kind, "GROUP", "")))
 
     declared: dict[str, Declared] = {}
     for parameter in parameters:
@@ -83,7 +83,8 @@ def _parameter(name: str, field: Field[Any], hint: Any, group: str) -> inspect.P
     """The parameter of an option; a tuple of any length is repeatable. ``group``: of a field without one."""
     more, default = dict(field.metadata), field.default
     more["rich_help_panel"] = more.pop("group", group) or None
-    word = more.pop("name", f"--{name.replace('_', '-')}")
+    word = option_name(name, field.metadata)
+    more.pop("name", None)
     if more.pop("variable", False):
         more["envvar"] = f"D2T_{word.removeprefix('--').upper().replace('-', '_')}"
     if get_origin(hint) is tuple and ... in get_args(hint):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OutputError
-from ..system.arguments import option
+from ..system.arguments import option, option_name
 from .console import print_result, say_once, share
 from .options import JSON, ColumnOptions, FormatOptions, InputsArgument, ModelOptions, written
 
@@ -43,8 +43,8 @@ def try_command(
     """Show which facts fail on a sample of rows, why, and what to change.
 
     Compare wordings of templates and of sentences over several facts, taken from the texts themselves, by the share of
-    rows that are OK, and propose a template file. The last lines are the options to run with. Takes the columns and
-    options of `scorer plan`.
+    rows that are OK, and propose a template file. The last line is the command to run. Takes the columns and options of
+    `scorer plan`.
     """
     from ..storage.user_files import check_user_file
     from ..templating.trial_report import try_templates, write_proposal
@@ -60,12 +60,12 @@ def try_command(
         report,
         as_json,
         lambda console, result: _print(
-            console, result, write, run_command(result, inputs, write, model, columns, source)
+            console, result, write, suggested_run(result, inputs, write, model, columns, source)
         ),
     )
 
 
-def run_command(report: TrialReport, inputs: Sequence[str], file: Path | None, *groups: Any) -> str:
+def suggested_run(report: TrialReport, inputs: Sequence[str], file: Path | None, *groups: Any) -> str:
     """The command that scores the inputs with the options of this one, and the proposed templates and reading."""
     changed: dict[str, str] = {"reading": report.proposed_reading}
     if report.is_new:
@@ -76,10 +76,11 @@ def run_command(report: TrialReport, inputs: Sequence[str], file: Path | None, *
             value = changed.get(field.name, getattr(options, field.name))
             if value == field.default or not field.metadata:
                 continue
-            name = field.metadata.get("name", f"--{field.name.replace('_', '-')}")
-            words += (
-                [name] if value is True else [w for v in _items(value, field.name) for w in (name, shlex.quote(str(v)))]
-            )
+            name = option_name(field.name, field.metadata)
+            if value is True:
+                words.append(name)
+            else:
+                words += [word for item in _items(value, field.name) for word in (name, shlex.quote(str(item)))]
     return " ".join(words)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numbers
 import reprlib
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, field, fields
 from inspect import Parameter, Signature, signature
 from types import UnionType
@@ -23,6 +23,11 @@ def option(help: str, metavar: str | None = None, default: Any = MISSING, **more
     field for users of Python too. ``more``: of ``typer.Option``; ``name`` where the option has another one, and
     ``variable=True`` where an environment variable of its name sets it too."""
     return field(default=default, metadata={"help": help, "metavar": metavar, **more})
+
+
+def option_name(name: str, metadata: Mapping[str, Any]) -> str:
+    """The option of a field that :func:`option` declares, ``--gold-fine``."""
+    return str(metadata.get("name", f"--{name.replace('_', '-')}"))
 
 
 class CheckedFields:
