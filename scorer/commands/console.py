@@ -186,9 +186,9 @@ def number(value: float | None, digits: int = 3) -> str:
     return MISSING if value is None else f"{value:.{digits}f}"
 
 
-def signed(value: float | None, digits: int = 3) -> str:
+def signed(value: float | None) -> str:
     """A correlation or a difference, with its sign: ``+0.508``."""
-    return MISSING if value is None else f"{value:+.{digits}f}"
+    return MISSING if value is None else f"{value:+.3f}"
 
 
 def share(value: float | None) -> str:

@@ -18,6 +18,7 @@ _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _READER = json.JSONDecoder(object_pairs_hook=list, parse_int=str, parse_float=str)
 _BLANKS = re.compile(r"[ \t\r\n]*")
 POSITION = re.compile(r"[0-9]{1,9}")
+_MOST_STEPS = 8
 _NO_VALUES = (b"null", b"NaN", b"Infinity", b"-Infinity")
 
 
@@ -116,12 +117,12 @@ def follow(raw: bytes, steps: tuple[str, ...]) -> bytes | None:
     return value
 
 
-def steps_below(raw: bytes, most: int = 8) -> list[tuple[str, ...]]:
-    """The steps from a value to its parts: keys of an object, through the first element of a list; empty for a single
-    value, and for one that cannot be read."""
+def steps_below(raw: bytes) -> list[tuple[str, ...]]:
+    """The steps from a value to its parts: the first keys of an object, through the first element of a list; empty for
+    a single value, and for one that cannot be read."""
     try:
         if raw[:1] == b"{":
-            return [(key,) for key in list(object_members(raw))[:most]]
+            return [(key,) for key in list(object_members(raw))[:_MOST_STEPS]]
         if raw[:1] == b"[" and (items := list_items(raw)):
             return [("0", *steps) for steps in steps_below(items[0])] or [("0",)]
     except ValueError:
