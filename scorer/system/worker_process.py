@@ -68,7 +68,7 @@ class WorkerHandle(Channel, ABC):
 
     @abstractmethod
     def kill(self) -> None:
-        """Kill it and what it has started. Does not wait."""
+        """Kill it and its child processes, without waiting for their end."""
 
     @abstractmethod
     def close(self) -> None:

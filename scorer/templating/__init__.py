@@ -1,4 +1,5 @@
-"""Template files: made from references of single triples (``extract``), and compared with data (``check``)."""
+"""Template files: made from references of single triples (``extract``), compared with data (``coverage``), and tried on
+a sample of rows (``trial``, ``proposals``)."""
 
 from __future__ import annotations
 
