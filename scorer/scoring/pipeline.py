@@ -178,20 +178,22 @@ class _AnsweredWindow:
 
 @dataclass
 class Pipeline:
-    """Templates, options and a model, put together. ``sentences``: what checking every sentence needs.
-    ``contradiction``: as :func:`.decide` takes it. ``languages``: notes texts in a language that the model does not
-    read, where its languages are known. ``seconds``: busy time of each stage; stages overlap. ``computing``:
-    the window that the model computes now, and its work, for progress."""
+    """Templates, options and a model, put together."""
 
     model: Model
     templates: Templates = field(default_factory=Templates)
     options: Options = field(default_factory=Options)
     names: ColumnNames = field(default_factory=ColumnNames)
     sentences: SentenceSide | None = None
+    """Functions and limits of the checks of sentences; ``None`` where sentences are not checked."""
     contradiction: float | None = None
+    """Threshold of contradicted facts, as :func:`.decide` takes it."""
     languages: LanguageSide | None = None
+    """Notes texts in a language that the model does not read; ``None`` where its languages are not known."""
     seconds: dict[str, float] = field(default_factory=lambda: {"read": 0.0, "prepare": 0.0, "infer": 0.0, "judge": 0.0})
+    """Busy seconds of each stage; stages overlap."""
     computing: tuple[Window, EncodedPairs] | None = None
+    """The window that the model computes now, and its work, for progress."""
 
     @contextmanager
     def busy(self, stage: str) -> Iterator[None]:
