@@ -6,6 +6,7 @@ import functools
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +123,22 @@ def inline_runs() -> Iterator[type[Any]]:
     A worker is .96 s of processor time more (of six pairs of runs of 30 rows), so a file of three runs or more may ask
     for this. These do: commands/test_commands, test_console, test_ending, test_hostile_text; faults/test_changes,
     test_models, test_surroundings; run/test_completion, test_joint_facts, test_preview, test_row_info,
-    test_sentence_facts, test_status; run/reuse/test_chains, test_nights; scoring/test_valid_strings; one test each of
-    run/test_exact and run/reuse/test_contradicted. Runs with ``--devices`` have workers there, too.
+    test_sentence_facts, test_status; run/reuse/test_chains, test_nights; scoring/test_valid_strings. Runs with
+    ``--devices`` have workers there, too.
     """
+    with _scoring_here() as workers:
+        yield workers
+
+
+@pytest.fixture
+def inline_run() -> Iterator[None]:
+    """Let the runs of one test score in this process, which it changes; other tests of its file have workers."""
+    with _scoring_here():
+        yield
+
+
+@contextmanager
+def _scoring_here() -> Iterator[type[Any]]:
     from scorer.run import processes
     from scorer.run.inline import Inline
 

@@ -37,7 +37,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @needs_vnni
-@pytest.mark.usefixtures("inline_runs")  # the factor is set in this process
+@pytest.mark.usefixtures("inline_run")  # the factor is set in this process
 def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

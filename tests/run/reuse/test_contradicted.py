@@ -18,7 +18,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.usefixtures("inline_runs")
+@pytest.mark.usefixtures("inline_run")
 def test_contradicted_facts_are_copied(tmp_path: Path) -> None:
     """The rows that come from the earlier output have its facts, the changed one those of its new text."""
     data, facts = tmp_path / "in.jsonl", "Blue Spice | eatType | pub ++ Blue Spice | food | Thai"
