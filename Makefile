@@ -1,4 +1,4 @@
-# A new user needs only `make demo` and `make test`; the other targets are for work on the project.
+# A user needs only `make demo`; the other targets are for work on the project.
 PYTHON ?= python3
 PIP_FLAGS := -q --disable-pip-version-check -c constraints.txt
 RUN := .venv/bin

@@ -101,7 +101,6 @@ TESTS_OF_TARGETS = {
 """The test that runs each target, or in a dry run each suite."""
 TESTS_OF_README = {
     **dict.fromkeys(("git clone", "make demo", "pip install"), README_FROM_THE_TOP),
-    "make test": TESTS_OF_TARGETS["test"],
     "scorer check": "tests/docs/test_examples.py::test_the_check_of_the_readme_prints_what_the_readme_shows",
     "scorer templates": "tests/commands/test_try_templates.py::test_what_it_says_of_a_sample",
     "scorer run": README_FROM_THE_TOP,
