@@ -13,7 +13,7 @@ from ..audit import AuditOptions
 from ..errors import UsageError
 from ..storage.location import Location
 from ..system.arguments import option
-from .console import WIDTH, print_result, say
+from .console import WHOLE, print_result, say
 from .ending import App
 from .options import BY, JSON, FinishedArgument, local, location, written, written_parquet
 
@@ -70,7 +70,7 @@ def audit_command(
     ):
         if path is not None:
             write_user_file(path, render(document).encode("utf-8", "replace"), name)
-    print_result(document, as_json, print_document, least_width=WIDTH)
+    print_result(document, as_json, print_document, least_width=WHOLE)
     failed = [gate for gate in document.gates if gate.status == "fail"]
     if document.status == "fail":
         nothing = "nothing was checked, and --require-gates is set"

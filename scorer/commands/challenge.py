@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..system.arguments import option
-from .console import WIDTH, number, print_result, say, say_once, share, table, with_interval
+from .console import WHOLE, number, print_result, say, say_once, share, table, with_interval
 from .options import JSON, DeviceOptions, bundle_argument
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def challenge_command(
     pass.
     """
     result = _judge(bundle, device)
-    print_result(result, as_json, print_challenge, least_width=WIDTH)
+    print_result(result, as_json, print_challenge, least_width=WHOLE)
     if fail_under is not None and result.score < fail_under:
         say(f"scorer: the balanced accuracy {result.score:.3f} is below {fail_under:g} (--fail-under)", always=True)
         raise typer.Exit(1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..evaluation import CompareOptions
 from ..system.arguments import option
-from .console import INTERVAL, WIDTH, interval, number, print_result, say, share, table
+from .console import INTERVAL, WHOLE, interval, number, print_result, say, share, table
 from .options import JSON, ScoredArgument, local, written
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def compare_command(
         write_user_file(path, write(comparison).encode(), "--table")
     if figure is not None:
         write_user_file(figure, as_svg(comparison).encode(), "--figure")
-    print_result(comparison, as_json, print_comparison, least_width=WIDTH)
+    print_result(comparison, as_json, print_comparison, least_width=WHOLE)
 
 
 def print_comparison(console: Console, comparison: Comparison) -> None:

@@ -30,8 +30,8 @@ MISSING = "-"
 """Text for ``None``, in every function here."""
 INTERVAL = "95% interval"
 """The header of every column of intervals."""
-WIDTH = 150
-"""Columns of a console on which no figure is cut off: a narrow terminal wraps lines, a pipe gets them whole."""
+WHOLE = 100_000
+"""Columns of a console that neither cuts nor wraps: that of a pipe or a file, and of tables of figures."""
 _FIRST, _EVERY = 10.0, 60.0
 """Seconds until the first plain line of progress, and between two of them."""
 
@@ -87,7 +87,9 @@ def print_result(
 
 
 def make_console(*, stderr: bool = False, least_width: int = 0) -> Console:
-    """A console at least ``least_width`` columns wide; markup and emoji codes stay text.
+    """A console as wide as the terminal, at least ``least_width`` columns; markup and emoji codes stay text.
+
+    A pipe or a file gets whole lines, whatever COLUMNS says. A terminal itself wraps lines that are wider than it is.
 
     Callers make data visible before they lay it out, so that columns stay straight; this covers what was missed.
     """
@@ -101,7 +103,7 @@ def make_console(*, stderr: bool = False, least_width: int = 0) -> Console:
                 yield segment if segment.control else Segment(visible(segment.text, lines=True), segment.style)
 
     console = SafeConsole(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    console.width = max(console.width, least_width)
+    console.width = max(console.width, least_width) if console.file.isatty() else WHOLE
     return console
 
 

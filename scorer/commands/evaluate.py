@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..evaluation import EvaluateOptions
 from ..system.arguments import option
 from ..system.terminal import visible
-from .console import INTERVAL, MISSING, WIDTH, interval, number, print_result, say, share, signed, table, with_interval
+from .console import INTERVAL, MISSING, WHOLE, interval, number, print_result, say, share, signed, table, with_interval
 from .options import JSON, ScoredArgument, location, written_parquet
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def evaluate_command(
         rows = find_disagreements(out, options)
         pq.write_table(rows, parquet_target(disagreements, "--disagreements"))
         say(f"{disagreements}: {len(rows):,} rows whose label is not that of the gold")
-    print_result(report, as_json, partial(print_report, by=options.by, full=full), least_width=WIDTH)
+    print_result(report, as_json, partial(print_report, by=options.by, full=full), least_width=WHOLE)
 
 
 KINDS: tuple[Kind, ...] = ("pearson", "spearman", "kendall")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import OutputError
 from ..system.arguments import option
-from .console import INTERVAL, WIDTH, interval, print_line, print_result, say, share, table
+from .console import INTERVAL, WHOLE, interval, print_line, print_result, say, share, table
 from .options import JSON, PARTIAL, ScoredArgument, local, written
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def rate_command(
 
     name = " ".join(map(str, out))
     report = rate(out, name, labels, by, lambda text: say(f"note: {text}"), allow_partial)
-    print_result(report, as_json, print_rates, least_width=WIDTH)
+    print_result(report, as_json, print_rates, least_width=WHOLE)
 
 
 def print_rates(console: Console, report: RateReport) -> None:

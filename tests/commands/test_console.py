@@ -14,6 +14,7 @@ from scorer.commands import console
 from scorer.commands.check import print_verdict
 from scorer.commands.console import Lines, RunReporter
 from scorer.scoring.results import CheckResult, Verdict
+from tests.evaluation.scored import save, scored
 from tests.run.calls import scorer
 
 pytestmark = pytest.mark.usefixtures("inline_runs")
@@ -97,3 +98,40 @@ def test_a_notebook_gets_lines_and_no_bar_on_its_terminal(
     monkeypatch.setenv(variable, value)
     with console.make_reporter() as found:
         assert (found.bar is not None) == has_bar
+
+
+LONG = "a name of many words that no terminal of forty columns has place for"
+
+
+class Terminal(io.StringIO):
+    """A file that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("file", "least_width", "is_whole"),
+    [(io.StringIO, 0, True), (Terminal, 0, False), (Terminal, console.WHOLE, True)],
+)
+def test_a_pipe_gets_whole_lines_and_figures_are_whole_on_a_terminal_too(
+    file: type[io.StringIO], least_width: int, is_whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "xterm")
+    printed = file()
+    monkeypatch.setattr("sys.stdout", printed)
+    grid = console.table("system", *(f"share of kind {n}" for n in range(9)))
+    grid.add_row(LONG, *("12.5% [6.9, 21.5]*" for _ in range(9)))
+    console.make_console(least_width=least_width).print(grid)
+    lines = printed.getvalue().splitlines()
+    assert (len(lines) == 2 and LONG in lines[1] and lines[1].count("12.5% [6.9, 21.5]*") == 9) == is_whole
+
+
+def test_show_in_a_pipe_breaks_no_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    rows = 3
+    save(scored(["omission+hallucination"] * rows, text=[LONG] * rows, system=[LONG] * rows), tmp_path / "x.parquet")
+    shown = scorer("show", tmp_path / "x.parquet", "--columns", "fine,text,system").stdout.splitlines()
+    assert len(shown) == 1 + rows
+    assert all("omission+hallucination" in line and line.count(LONG) == 2 for line in shown[1:])
