@@ -70,7 +70,7 @@ def compare(
 
     Raises:
         ColumnError: no column of systems, or none that identifies the inputs.
-        UsageError: fewer than two systems, or too many.
+        UsageError: fewer than two systems, or too many; no two of them have a text for the same input.
         ScorerError: the output or the labels cannot be used.
     """
     more = [column for column in (options.by, options.inputs, CONTRADICTED.removesuffix("_rate")) if column]
@@ -90,6 +90,12 @@ def compare(
         note("some labels are not_OK, which names no side: there are no true rates of omission and hallucination")
     compared = Systems(output, codes, names, inputs.codes, human)
     systems, pairs = compared.systems(), compared.pairs()
+    if not pairs:
+        same = "the same facts" if options.inputs is None else f"the same {options.inputs!r}"
+        raise UsageError(
+            f"{name}: no two values of {options.by!r} have a labelled text for the same input (rows with {same}); compare "
+            "needs texts of two systems for the same inputs; name the column that identifies the input with --input-column"
+        )
     return Comparison(
         headline=headline(systems, pairs),
         path=name,

@@ -146,9 +146,29 @@ def test_equal_systems_and_systems_without_a_common_input(tmp_path: Path) -> Non
     equal = scored(["OK", "omission"] * 2, system=["x", "x", "y", "y"],
                    triples=[["s0 | p | o"], ["s1 | p | o"]] * 2)  # fmt: skip
     assert "on 2 inputs (" in compared(save(equal, tmp_path / "equal.parquet")).headline
-    apart = scored(["OK", "omission"] * 2, system=["x", "x", "y", "y"])
+    apart = scored(["OK", "OK", "omission"], system=[*"xzy"], triples=[["s0 | p | o"], ["s0 | p | o"], ["s1 | p | o"]])
     found = compared(save(apart, tmp_path / "apart.parquet"))
-    assert found.pairs == [] and "y shares no input with x" in found.headline
+    assert len(found.pairs) == 1 and "y shares no input with x" in found.headline
+
+
+def test_systems_without_a_common_input_are_refused(tmp_path: Path) -> None:
+    table = scored(["OK", "omission"] * 2, system=["x", "x", "y", "y"], number=["1", "2", "1", "3"])
+    apart = save(table, tmp_path / "apart.parquet")
+    said = scorer("compare", apart, code=2)
+    assert "no two values of 'system' have a labelled text for the same input (rows with the same facts)" in said.stderr
+    assert "--input-column" in said.stderr and not said.stdout
+    assert [pair.pairs for pair in compared(apart, inputs="number").pairs] == [1]
+
+
+def test_the_command_in_a_pipe_prints_whole_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    names = ["the system that copies what it reads", "the system that writes what it likes"]
+    labels = ["OK", "omission", "hallucination"] * 8
+    triples = [[f"s{row // 2} | p | o"] for row in range(24)]
+    table = save(scored(labels, system=names * 12, triples=triples, truth=labels), tmp_path / "x.parquet")
+    printed = scorer("compare", table, "--labels", labelled(table, tmp_path / "labels.csv", rows=24)).stdout
+    assert "omission (true)" in printed and "omission (metric)" in printed
+    assert all(any(line.startswith(name) for line in printed.splitlines()) for name in names)
 
 
 def test_true_differences_hold_the_truth_and_agreement_is_stated(made: Path, tmp_path: Path) -> None:
