@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..inference import Precision
+from ..metric import Reading
 from ..system.arguments import option
 from .console import MISSING, number, print_json, print_result, say, table
 from .options import BUNDLE, JSON, ColumnOptions, ModelOptions, OutputArgument, open_scorer, say_bundle_notes
@@ -26,6 +28,9 @@ triples> takes subject | predicate | object, several separated by ++, or a JSON 
 text> takes the text to check against them. A blank line asks again; --text '' scores an empty text.
 Each check shows the probabilities of contradiction (C), neutral (N) and entailment (E).
 quit, Ctrl-D or Ctrl-C ends the console."""
+
+OMITTED = "omitted: not found in the text: left out, or said with another value"
+"""What ``(omitted)`` after a fact means; a fact that is ``(contradicted)`` has its own mark."""
 
 
 _NAMES = {"omission": "text → {}", "hallucination": "facts → text", "all_facts": "text → all facts",
@@ -82,7 +87,7 @@ def check_command(
     if as_json:
         print_json({**verdict.to_dict(), "signature": scorer.signature})
     else:
-        print_result(verdict, False, print_verdict)
+        print_result(verdict, False, partial(print_verdict, reading=settings.reading))
 
 
 def explain_command(
@@ -115,7 +120,7 @@ def explain_command(
         settings = replace(settings, precision=precision)
     with open_scorer(settings, budgets_of_run(plan, settings)) as scorer:
         explanation = explain(output, scorer, number)
-    print_result(explanation, as_json, print_explanation)
+    print_result(explanation, as_json, partial(print_explanation, reading=settings.reading))
     if not as_json and explanation.same_labels is False:
         say("note: the recomputed label differs from the stored one")
     if not as_json and explanation.signature != explanation.stored_signature:
@@ -145,12 +150,13 @@ def _console(scorer: Scorer) -> None:
     say("Example:")
     say(f"triples> {EXAMPLE_TRIPLES}")
     say(f"text> {EXAMPLE_TEXT}")
-    print_result(scorer.score(_parse(EXAMPLE_TRIPLES), EXAMPLE_TEXT), False, print_verdict)
+    show = partial(print_verdict, reading=scorer.settings.reading)
+    print_result(scorer.score(_parse(EXAMPLE_TRIPLES), EXAMPLE_TEXT), False, show)
     say("Enter your own row; `help` explains, `quit` ends.")
     while True:
         try:
             row = _parse(_read_line("triples> "))
-            print_result(scorer.score(row, _read_line("text> ")), False, print_verdict)
+            print_result(scorer.score(row, _read_line("text> ")), False, show)
         except UsageError as error:
             say(str(error))
         except EOFError:
@@ -170,9 +176,13 @@ def _read_line(prompt: str) -> str:
             return line
 
 
-def print_verdict(console: Console, verdict: Verdict) -> None:
+def print_verdict(console: Console, verdict: Verdict, reading: Reading = "verbatim") -> None:
     """Print the label, the text, the facts, and the probabilities of every check; a hypothesis that is not in the lines
-    above, such as a sentence, has a column."""
+    above, such as a sentence, has a column.
+
+    Args:
+        reading: the reading in which the text and the facts are shown.
+    """
     from ..scoring.output_columns import worst_sentence
     from ..scoring.results import name_facts
 
@@ -185,11 +195,13 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
     texts = [check.premise if check.check == "omission" else check.hypothesis for check in verdict.checks
              if check.check in ("omission", "hallucination")][:1]  # fmt: skip
     for text in texts:
-        console.print(f"text: {_shortened(text)}")
+        console.print(f"text{' (plain reading)' if reading == 'plain' else ''}: {_shortened(text)}")
     asked_facts = {positions[0]: positions for positions in verdict.asked_facts()}
     for first, positions in asked_facts.items():
         mark = f" ({verdict.mark(first)})" if verdict.mark(first) else ""
         console.print(f"{name_facts(positions)}{mark}: {_shortened(verdict.facts[first])}")
+    if verdict.checks and any(verdict.mark(first) == "omitted" for first in asked_facts):
+        console.print(OMITTED)
     if (worst := worst_sentence(texts[0] if texts else None, verdict.sentences)) is not None:
         console.print(f"worst sentence: {_shortened(worst)}")
     if not verdict.checks:
@@ -207,12 +219,12 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
     console.print(checks)
 
 
-def print_explanation(console: Console, explanation: Explanation) -> None:
+def print_explanation(console: Console, explanation: Explanation, reading: Reading = "verbatim") -> None:
     """Print a stored row: the recomputed verdict, the stored one, and how far the two differ."""
     console.print(f"{explanation.file}:{explanation.row}  key {explanation.key}")
     stored = explanation.stored
     if explanation.recomputed is not None:
-        print_verdict(console, explanation.recomputed)
+        print_verdict(console, explanation.recomputed, reading)
     if explanation.why is not None:
         console.print(f"the row {explanation.why}")
     if stored.get("fine") is not None:

@@ -34,7 +34,8 @@ def show_command(
     """Show rows of an output.
 
     The column `row` names each as `scorer explain --row` takes it; `omitted_facts` has the omitted facts in words, with
-    (contradicted) after those that the text says wrongly. CSV and JSON Lines have it where --columns names it.
+    (contradicted) after those that the text says wrongly; the others are left out, or said with another value. CSV and
+    JSON Lines have it where --columns names it.
     """
     from ..evaluation.listing import list_rows
     from ..scoring.outputs import Output

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from scorer.commands import console
-from scorer.commands.check import print_verdict
+from scorer.commands.check import OMITTED, print_verdict
 from scorer.commands.console import Lines, RunReporter
 from scorer.scoring.results import CheckResult, Verdict
 from tests.evaluation.scored import save, scored
@@ -44,6 +44,7 @@ def test_no_text_is_repeated_and_the_table_fits_a_narrow_terminal() -> None:
     said = file.getvalue()
     assert [said.count(one) for one in (text, *facts)] == [1, 1, 1] and "asked" not in said
     assert f"fact 1 (omitted): {facts[1]}\n" in said and f"fact 0: {facts[0]}\n" in said
+    assert said.count(f"\n{OMITTED}\n") == 1
     table = said.partition("check ")[2].splitlines()
     assert len(table) == 1 + len(checks) and max(map(len, table)) <= 60  # no line is broken
 
@@ -135,3 +136,24 @@ def test_show_in_a_pipe_breaks_no_label(tmp_path: Path, monkeypatch: pytest.Monk
     shown = scorer("show", tmp_path / "x.parquet", "--columns", "fine,text,system").stdout.splitlines()
     assert len(shown) == 1 + rows
     assert all("omission+hallucination" in line and line.count(LONG) == 2 for line in shown[1:])
+
+
+@pytest.mark.parametrize(("contradicted", "is_explained"), [(None, True), ([0], True), ([0, 1], False)])
+def test_the_mark_omitted_is_explained_where_a_fact_has_it(contradicted: list[int] | None, is_explained: bool) -> None:
+    checks = [CheckResult("omission", fact, "It.", f"Fact {fact}.", 9, 0.8, 0.1, 0.1, False) for fact in (0, 1)]
+    verdict = Verdict("omission", "not_OK", 0.1, [0, 1], [0.1, 0.1], 0.9, None, None, None, ["Fact 0.", "Fact 1."],
+                      checks, contradicted=contradicted)  # fmt: skip
+    file = io.StringIO()
+    print_verdict(Console(file=file, width=60), verdict)
+    assert (OMITTED in file.getvalue()) == is_explained
+
+
+def test_a_text_under_plain_reading_is_marked_as_such(tiny: Path, tmp_path: Path) -> None:
+    text, triples = "**A crowd of 5,947**", "A | crowd | 5947"
+    given = ["--triples", triples, "--text", text, "--bundle", tiny]
+    assert "\ntext (plain reading): A crowd of 5947\n" in scorer("check", *given, "--reading", "plain").stdout
+    assert f"\ntext: {text}\n" in scorer("check", *given).stdout
+    pq.write_table(pa.table({"text": [text], "triples": [[triples]]}), tmp_path / "a.parquet")
+    scorer("run", tmp_path / "a.parquet", "--bundle", tiny, "--reading", "plain", "--out", tmp_path / "out")
+    explained = scorer("explain", tmp_path / "out", "--row", "a.parquet:0").stdout
+    assert "\ntext (plain reading): A crowd of 5947\n" in explained

@@ -25,8 +25,9 @@ from tests.run import calls
 
 # Pages on facts, recipes, architecture and benchmarks are part of the plan of 0.1.0.
 # docs/figures.md has the figures of worst sentences, one side and languages.
+# The README shows what (omitted) means, as scorer check prints it; pages say which wrong values are not found.
 # The README has the table of what others ask for; benchmarks/README.md which benchmark answers which question.
-WORDS, README_WORDS, PAGES_WORDS = 28_100, 810, 21_400
+WORDS, README_WORDS, PAGES_WORDS = 28_300, 825, 21_500
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 DOCUMENTS = [
