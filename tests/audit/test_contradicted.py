@@ -10,6 +10,7 @@ import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Document
+from scorer.audit.report import UNRECOGNISED
 from tests.audit.nights import command, gates_file, night, row
 from tests.audit.nights import table as made_table
 from tests.audit.test_figures import with_contradictions
@@ -80,8 +81,10 @@ def test_every_format_tells_them_apart(nights: tuple[Path, Path], tmp_path: Path
             in text
         )
         assert "left out" in text and "said wrongly: The food of" in text
+        assert text.count(UNRECOGNISED) == 1
     html = files["report.html"].read_text()
     assert "Said wrongly" in html and "said wrongly: " in html and "left out 40" in html and "omitted: " in html
+    assert html.count(UNRECOGNISED) == 1
     metrics = files["metrics.prom"].read_text()
     assert 'd2t_audit_rate_ratio{group="all rows",rate="contradicted"} 0.3\n' in metrics
     assert 'd2t_audit_rate_ratio{group="all rows",rate="left_out"} 0.4\n' in metrics
@@ -99,6 +102,7 @@ def test_where_it_is_not_known_figures_are_null_and_nothing_of_it_is_shown(tmp_p
     command("audit", out, "--report", tmp_path / "r.html", "--metrics", tmp_path / "m.prom")
     assert (
         "said wrongly" not in (tmp_path / "r.html").read_text().lower()
+        and UNRECOGNISED not in (tmp_path / "r.html").read_text() + command("audit", out).stdout
         and "contradicted" not in (tmp_path / "m.prom").read_text()
     )
     gates = gates_file(tmp_path, GATE.format("contradicted_rate", ""))

@@ -37,6 +37,8 @@ MOST_LINES = 60
 MEASURES: Final = dict(
     zip(RATES, ("Not OK", "Omission", "Said wrongly", "Hallucination", "Errors", "Empty texts"), strict=True)
 )
+UNRECOGNISED: Final = Markup("Wrong values that the model does not recognise count as left out.")
+"""A caution, wherever rows with something said wrongly are counted."""
 STATUSES: Final = {"fail": "failed", "warn": "warning", "pass": "passed", "silent": "silent"}
 TITLES: Final = {"pass": "Passed", "warn": "Passed with warnings", "fail": "Failed"}
 TAGS: Final = {"omission": "omission", "hallucination": "hallucination", "omission+hallucination": "both"}
@@ -195,7 +197,7 @@ def environment(kind: str) -> Environment:
     } | {"raw": Markup}
     templates.globals |= {function.__name__: function for function in functions}
     templates.globals |= {"RATES": RATES, "MEASURES": MEASURES, "STATUSES": STATUSES, "TAGS": TAGS,
-                     "PLACES": PLACES, "GLYPHS": GLYPHS, "WHY": WHY, "FOLD": FOLD}  # fmt: skip
+                     "PLACES": PLACES, "GLYPHS": GLYPHS, "WHY": WHY, "FOLD": FOLD, "UNRECOGNISED": UNRECOGNISED}  # fmt: skip
     return templates
 
 
