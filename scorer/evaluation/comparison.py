@@ -93,8 +93,8 @@ def compare(
     if not pairs:
         same = "the same facts" if options.inputs is None else f"the same {options.inputs!r}"
         raise UsageError(
-            f"{name}: no two values of {options.by!r} have a labelled text for the same input (rows with {same}); compare "
-            "needs texts of two systems for the same inputs; name the column that identifies the input with --input-column"
+            f"{name}: no two values of {options.by!r} have a labelled text for the same input (rows with {same}); "
+            "compare needs texts of two systems for the same inputs; name a column of inputs with --input-column"
         )
     return Comparison(
         headline=headline(systems, pairs),

@@ -144,7 +144,7 @@ def test_the_mark_omitted_is_explained_where_a_fact_has_it(contradicted: list[in
     verdict = Verdict("omission", "not_OK", 0.1, [0, 1], [0.1, 0.1], 0.9, None, None, None, ["Fact 0.", "Fact 1."],
                       checks, contradicted=contradicted)  # fmt: skip
     file = io.StringIO()
-    print_verdict(Console(file=file, width=60), verdict)
+    print_verdict(Console(file=file, width=90), verdict)
     assert (OMITTED in file.getvalue()) == is_explained
 
 

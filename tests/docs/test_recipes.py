@@ -25,7 +25,8 @@ LINES = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.
 def outputs(tmp_path_factory: pytest.TempPathFactory, tiny: Path) -> Path:
     """Inputs, bundles, gates, and the outputs ``scored`` and ``yesterday``."""
     folder = tmp_path_factory.mktemp("recipes") / "folder"
-    table = rows(40).append_column("system", pa.array(["a", "b"] * 20))
+    half = rows(20)
+    table = pa.concat_tables([half, half]).append_column("system", pa.array(["a"] * 20 + ["b"] * 20))
     for name in ("data", "bundles"):
         (folder / name).mkdir(parents=True)
     for name in ("data.parquet", "data/one.parquet", "data/two.parquet"):

@@ -197,7 +197,8 @@ def environment(kind: str) -> Environment:
     } | {"raw": Markup}
     templates.globals |= {function.__name__: function for function in functions}
     templates.globals |= {"RATES": RATES, "MEASURES": MEASURES, "STATUSES": STATUSES, "TAGS": TAGS,
-                     "PLACES": PLACES, "GLYPHS": GLYPHS, "WHY": WHY, "FOLD": FOLD, "UNRECOGNISED": UNRECOGNISED}  # fmt: skip
+                     "PLACES": PLACES, "GLYPHS": GLYPHS, "WHY": WHY, "FOLD": FOLD,
+                     "UNRECOGNISED": UNRECOGNISED}  # fmt: skip
     return templates
 
 
