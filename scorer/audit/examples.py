@@ -57,7 +57,7 @@ class RowReader:
             "sentences",
         )
         facts = self.run.facts[0] if self.run.facts is not None else ""
-        needed = [*(output.columns.prefix + name for name in (*columns, "note")), output.marks]
+        needed = [*map(output.columns.output, (*columns, "note")), output.marks]
         for name in (output.columns.text, facts, output.columns.subject or ""):
             needed += holders_of(output.schema, name)
         needed += [name for name in (ID, SELECTED, *self.columns) if name in output.names]
@@ -66,11 +66,12 @@ class RowReader:
             return {row: self._row(row, kind, tables[row]) for row, kind in kinds.items()}
 
     def _row(self, row: int, kind: str, table: pa.Table) -> WorstRow:
-        output, prefix = self.run.output, self.run.output.columns.prefix
+        output = self.run.output
         file, number = place(output, row)
 
         def value(name: str) -> Any:
-            return table[prefix + name][0].as_py() if prefix + name in table.schema.names else None
+            column = output.columns.output(name)
+            return table[column][0].as_py() if column in table.schema.names else None
 
         text = text_of(table, output.columns.text)
         facts = self._facts(table)

@@ -132,8 +132,8 @@ class _Scan:
 
     def __init__(self, run: ScannedRun) -> None:
         self.run, self.output, self.database = run, run.output, run.database
-        self.prefix = run.output.columns.prefix
-        self.reader = FactReader(*run.facts, self.output.columns.subject, run.predicates) if run.facts else None
+        self.names = run.output.columns
+        self.reader = FactReader(*run.facts, self.names.subject, run.predicates) if run.facts else None
         self.codes = ", ".join(self.database.column(grouping) for grouping in self.database.groups)
         groups = self.codes.replace(",", " USMALLINT,") + " USMALLINT"
         self.database.run(f"CREATE TABLE {run.table} ({_ROWS}, {groups})")
@@ -164,7 +164,7 @@ class _Scan:
             "reused",
             "row_key",
         )
-        leaves = [self.prefix + name for name in names]
+        leaves = [self.names.output(name) for name in names]
         for name in (self.reader.column, self.reader.subject or "") if self.reader is not None else ():
             leaves += holders_of(self.output.schema, name)
         leaves.append(self.output.marks)
@@ -173,12 +173,12 @@ class _Scan:
 
     def _window(self, first: int, table: pa.Table) -> None:
         """Append the rows and facts of a window."""
-        run, prefix = self.run, self.prefix
-        fine = fine_codes(one_array(table, prefix + "fine"), prefix + "fine")
-        notes = _kinds(one_array(table, prefix + "note"), run.notes)
+        run = self.run
+        fine = fine_codes(self._labels(table, "fine"), self.names.output("fine"))
+        notes = _kinds(self._labels(table, "note"), run.notes)
         blank = np.array([*(EMPTY_TEXT in note.split("+") for note in run.notes), False])[notes]
-        keys = _halves(one_array(table, prefix + "row_key"))
-        confidence = one_array(table, prefix + "confidence")
+        keys = _halves(self._labels(table, "row_key"))
+        confidence = self._labels(table, "confidence")
         has_facts = self.reader is not None and holders_of(table.schema, self.reader.column)
         facts = self.reader.read(self.output.with_marks(table)) if self.reader is not None and has_facts else None
         columns = {
@@ -188,9 +188,9 @@ class _Scan:
             "input": keys[:, 0] if facts is None else np.where(facts.lengths > 0, facts.inputs(), keys[:, 0]),
             "state": (fine + 1 + _LABELS * blank + 2 * _LABELS * self._wrong(table)).astype(np.uint8),
             "confidence": pc.if_else(pc.is_nan(confidence), pa.scalar(None, confidence.type), confidence),
-            "error": _kinds(one_array(table, prefix + "error"), run.errors),
+            "error": _kinds(self._labels(table, "error"), run.errors),
             "note": notes,
-            "reused": one_array(table, prefix + "reused").fill_null(False),
+            "reused": self._labels(table, "reused").fill_null(False),
         }
         groups = {
             self.database.column(grouping): codes.codes(table).astype(np.uint16)
@@ -200,22 +200,25 @@ class _Scan:
         if facts is not None:
             self._count(table, facts, groups)
 
+    def _labels(self, table: pa.Table, name: str) -> pa.Array:
+        """An output column of a window; *Shape:* (rows,)."""
+        return one_array(table, self.names.output(name))
+
     def _wrong(self, table: pa.Table) -> Ints:
         """Whether the texts of a window contradict none, some or all of the facts that they omit. *Shape:* (rows,)."""
-        name = self.prefix + "contradicted"
-        if name not in table.schema.names:  # an output of before there was such a column
+        if self.names.output("contradicted") not in table.schema.names:  # an output of before there was such a column
             return np.zeros(len(table), np.int64)
-        column = one_array(table, name)
+        column = self._labels(table, "contradicted")
         self.run.contradictions_known |= column.null_count < len(column)
         wrong, omitted = (
             pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
-            for lists in (column, one_array(table, self.prefix + "omitted"))
+            for lists in (column, self._labels(table, "omitted"))
         )
         return np.where(wrong == 0, _NONE_WRONG, np.where(wrong < omitted, _SOME_WRONG, _ALL_WRONG))
 
     def _count(self, table: pa.Table, facts: Facts, groups: dict[str, Any]) -> None:
         """Append the facts of a window, counted by group and predicate."""
-        omitted, entailment = (one_array(table, self.prefix + name) for name in ("omitted", "fact_entailment"))
+        omitted, entailment = (self._labels(table, name) for name in ("omitted", "fact_entailment"))
         stored = pc.list_value_length(entailment).fill_null(-1).to_numpy(zero_copy_only=False)
         is_checked = omitted.is_valid().to_numpy(zero_copy_only=False) & (stored == facts.lengths)
         # A list stands for each fact only in rows that were checked; elsewhere there is nothing to align.
@@ -225,8 +228,8 @@ class _Scan:
         checked[is_checked[row]] = values.is_valid().to_numpy(zero_copy_only=False)
         failed = omitted_facts(omitted, facts.offsets) & checked
         wrong = np.zeros(len(row), bool)
-        if self.prefix + "contradicted" in table.schema.names:
-            wrong = omitted_facts(one_array(table, self.prefix + "contradicted"), facts.offsets) & failed
+        if self.names.output("contradicted") in table.schema.names:
+            wrong = omitted_facts(self._labels(table, "contradicted"), facts.offsets) & failed
         columns = {"predicate": facts.predicate, "checked": checked, "omitted": failed, "contradicted": wrong}
         window = pa.table(columns | {name: codes[row] for name, codes in groups.items()})
         self.database.append(

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import ColumnError, UsageError
+from ..metric import ColumnNames
 from ..scoring.output_columns import NO_LABEL
 from ..scoring.outputs import Output
 from ..stats.paired import PairedRate, paired_rate, pairs_of
@@ -74,32 +75,33 @@ class Compared:
 
     Attributes:
         rival: columns of the rival output.
-        prefix: prefix of the rival's output columns.
+        names: column names of the rival output.
         places: row number in the rival of each row, -1 where it lacks the row. int64, *Shape:* (rows,).
     """
 
-    def __init__(self, scored: Scored, prefix: str, rival: Output) -> None:
-        key, self.prefix = "row_key", rival.columns.prefix
-        self.rival = load(rival, [self.prefix + name for name in ("fine", "rough", "confidence", key)])
-        for table, column, name in ((scored, prefix + key, "OUT"), (self.rival, self.prefix + key, rival.name)):
+    def __init__(self, scored: Scored, names: ColumnNames, rival: Output) -> None:
+        self.names = rival.columns
+        key, rival_key = names.output("row_key"), self.names.output("row_key")
+        self.rival = load(rival, [self.names.output(name) for name in ("fine", "rough", "confidence", "row_key")])
+        for table, column, name in ((scored, key, "OUT"), (self.rival, rival_key, rival.name)):
             if not table.has(column):
                 raise ColumnError(
                     f"--against needs the column {column!r}, which says which rows agree; {name} has none"
                 )
         waiting: dict[bytes, list[int]] = defaultdict(list)
-        for row, value in enumerate(_keys(self.rival, self.prefix + key)):
+        for row, value in enumerate(_keys(self.rival, rival_key)):
             waiting[value].append(row)
-        places = [waiting[value].pop(0) if waiting[value] else -1 for value in _keys(scored, prefix + key)]
+        places = [waiting[value].pop(0) if waiting[value] else -1 for value in _keys(scored, key)]
         self.places = np.array(places, np.int64)
 
     def codes(self) -> tuple[Codes | None, Codes]:
         """FINE and ROUGH labels of the rival for the rows here; -1 where it has none."""
-        fine, rough = predicted(self.rival, self.prefix)
+        fine, rough = predicted(self.rival, self.names)
         return None if fine is None else self._here(fine), self._here(rough)
 
     def confidence(self) -> Floats:
         """Confidence of the rival; NaN where it has none. float64, *Shape:* (rows,)."""
-        column = self.prefix + "confidence"
+        column = self.names.output("confidence")
         if not self.rival.has(column):
             return np.full(len(self.places), np.nan)
         values = finite(self.rival.array(column), column)
@@ -121,14 +123,14 @@ def compare_metrics(
     Args:
         scored: the output.
         labels: predictions and gold of the output; ``None`` without gold labels.
-        ratings: human ratings, with the prefix of the output columns.
+        ratings: human ratings, with the column names of the output.
         rival: the output of the other metric.
         note: called with each remark for the reader of the figures.
 
     Raises:
         ColumnError: one output has no row keys. UsageError: they share no row.
     """
-    rows = Compared(scored, ratings.prefix, rival)
+    rows = Compared(scored, ratings.names, rival)
     is_shared = rows.places >= 0
     if not is_shared.any():
         raise UsageError(f"--against {rival.name} has none of these rows; score the same file with the other metric")

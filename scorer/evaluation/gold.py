@@ -93,7 +93,7 @@ def fact_columns(names: ColumnNames) -> tuple[str, ...]:
         "facts",
         "mr",
         "attributes",
-        names.prefix + MARKS.name,
+        names.output(MARKS.name),
         *(name for name in named_columns if name),
     )
 
@@ -120,7 +120,7 @@ def _facts(scored: Scored, names: ColumnNames) -> FactTable | None:
         facts, form = find_facts(scored.table.schema, names)
     except ColumnError:
         return None
-    return read_facts(restore_marks(scored.table, names.prefix), facts, form, names.subject)
+    return read_facts(restore_marks(scored.table, names), facts, form, names.subject)
 
 
 def _by_facts(parsed: FactTable) -> Indices:
@@ -149,13 +149,13 @@ def human_ratings(scored: Scored, column: str) -> Floats:
     return finite(scored.array(column), column)
 
 
-def predicted(scored: Scored, prefix: str) -> tuple[Codes | None, Codes]:
+def predicted(scored: Scored, names: ColumnNames) -> tuple[Codes | None, Codes]:
     """The metric's FINE labels, ``None`` if it has only ROUGH ones, and its ROUGH labels, -1 for none.
 
     Raises:
         ColumnError: there is neither column, or it has unknown labels.
     """
-    fine, rough = prefix + "fine", prefix + "rough"
+    fine, rough = names.output("fine"), names.output("rough")
     if scored.has(fine):
         codes = fine_codes(scored.array(fine), fine)
         return codes, rough_of(codes)

@@ -51,8 +51,7 @@ def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) ->
     sort, is_descending = (query.sort or "").removeprefix("-"), (query.sort or "").startswith("-")
     if sort:
         sort = _columns_of(sort, schema.names, output.columns)[0]
-    prefix = output.columns.prefix
-    usual = (PLACE, *_SHOWN, *(prefix + name for name in _LABELS), OMITTED_FACTS, output.columns.text)
+    usual = (PLACE, *_SHOWN, *map(output.columns.output, _LABELS), OMITTED_FACTS, output.columns.text)
     shown = columns or (schema.names if every_column else [name for name in usual if name in available])
     worded = omitted_facts if OMITTED_FACTS in shown else None
     needed = [name for name in shown if name in schema.names] + (worded.needed if worded is not None else [])
@@ -65,7 +64,7 @@ def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) ->
         connection.execute("SET enable_progress_bar = false; SET lock_configuration = true")
         try:
             rows = connection.from_arrow(pa.RecordBatchReader.from_batches(schema, _batches(output, schema)))
-            for condition in _conditions(query, prefix, schema.names):
+            for condition in _conditions(query, output.columns, schema.names):
                 rows = rows.filter(condition)
             if sort:
                 rows = rows.order(f"{_quoted(sort)} {'DESC' if is_descending else 'ASC'} NULLS LAST")
@@ -89,8 +88,8 @@ def _columns_of(name: str, names: Sequence[str], run: ColumnNames) -> list[str]:
     """
     if name in names:
         return [name]
-    if run.prefix + name in names:
-        return [run.prefix + name]
+    if (with_prefix := run.output(name)) in names:
+        return [with_prefix]
     setting = getattr(run, name) if name in _INPUTS else None
     columns = [column.strip() for column in (setting or "").split(",") if column.strip() in names]
     if not columns:
@@ -118,10 +117,10 @@ def _with_words(batch: pa.RecordBatch, shown: Sequence[str], omitted_facts: Omit
     return pa.RecordBatch.from_arrays(arrays, names)
 
 
-def _conditions(query: RowQuery, prefix: str, names: Sequence[str]) -> Iterator[str]:
-    label = next((prefix + name for name in ("fine", "rough") if prefix + name in names), "")
+def _conditions(query: RowQuery, run: ColumnNames, names: Sequence[str]) -> Iterator[str]:
+    label = next((name for name in map(run.output, ("fine", "rough")) if name in names), "")
     if (query.not_ok or query.labels) and not label:
-        raise ColumnError(f"no column {prefix + 'fine'!r}: score the data first, with `scorer run`")
+        raise ColumnError(f"no column {run.output('fine')!r}: score the data first, with `scorer run`")
     if query.not_ok:
         yield f"{_quoted(label)} IS DISTINCT FROM 'OK'"
     if unknown := [label for label in query.labels if label not in (*FINE, "not_OK")]:
@@ -135,7 +134,7 @@ def _conditions(query: RowQuery, prefix: str, names: Sequence[str]) -> Iterator[
 def _worst(output: Output) -> Iterator[str]:
     """The column of worst sentences, of a run that has sentences."""
     names = output.columns
-    sentences, text = names.prefix + "sentences", names.text
+    sentences, text = names.output("sentences"), names.text
     if {sentences, text} <= {*output.schema.names}:
         sentences_column, text_column = _quoted(sentences), _quoted(text)
         least = f"list_min([sentence.entailment for sentence in {sentences_column}])"

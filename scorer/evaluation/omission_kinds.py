@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
+from ..metric import ColumnNames
 from ..stats.intervals import Rate, rate
 from .gold import Scored, finite
 
@@ -30,20 +31,21 @@ class KindFigures(TypedDict):
     """Share of right rows among those with such facts by the gold."""
 
 
-def kind_figures(scored: Scored, prefix: str) -> dict[str, KindFigures] | None:
+def kind_figures(scored: Scored, names: ColumnNames) -> dict[str, KindFigures] | None:
     """Figures of each kind over the rows with known contradicted facts and gold; ``None`` where there are none."""
-    names = {kind: next(filter(scored.has, (f"gold_{name}", name)), None) for kind, name in GOLD.items()}
-    columns = [prefix + name for name in COLUMNS]
-    if None in names.values() or not all(map(scored.has, columns)):
+    gold_names = {kind: next(filter(scored.has, (f"gold_{name}", name)), None) for kind, name in GOLD.items()}
+    columns = [names.output(name) for name in COLUMNS]
+    if None in gold_names.values() or not all(map(scored.has, columns)):
         return None
     omitted, wrong = (_lengths(scored, name) for name in columns)
-    counts = {kind: finite(scored.array(name), name) for kind, name in names.items() if name is not None}
+    counts = {kind: finite(scored.array(name), name) for kind, name in gold_names.items() if name is not None}
     is_judged = (wrong >= 0) & np.all([~np.isnan(count) for count in counts.values()], axis=0)
     if not is_judged.any():
         return None
     predictions = {"said_wrongly": wrong > 0, "left_out": omitted > wrong}
     return {
-        kind: _figures(names[kind] or "", (counts[kind] > 0)[is_judged], predictions[kind][is_judged]) for kind in GOLD
+        kind: _figures(gold_names[kind] or "", (counts[kind] > 0)[is_judged], predictions[kind][is_judged])
+        for kind in GOLD
     }
 
 

@@ -38,7 +38,7 @@ class OmittedFacts:
             facts = find_facts(output.schema, output.columns)
         except ColumnError:
             return None
-        if facts[1] == "document" or output.columns.prefix + "omitted" not in output.names:
+        if facts[1] == "document" or output.columns.output("omitted") not in output.names:
             return None
         templates, _ = output.find_templates()
         return cls(output, facts, templates if templates is not None else Templates())
@@ -46,21 +46,21 @@ class OmittedFacts:
     @property
     def needed(self) -> list[str]:
         """The columns to read, as far as the output has them."""
-        output, prefix = self.output, self.output.columns.prefix
-        names = [prefix + "omitted", prefix + "contradicted", SELECTED, output.marks]
-        for name in (self.facts[0], output.columns.subject or ""):
+        output, columns = self.output, self.output.columns
+        names = [columns.output("omitted"), columns.output("contradicted"), SELECTED, output.marks]
+        for name in (self.facts[0], columns.subject or ""):
             names += holders_of(output.schema, name)
         return [name for name in dict.fromkeys(names) if name in output.names]
 
     def worded(self, table: pa.Table) -> pa.Array:
         """The omitted facts of each row, null where there are none. string, *Shape:* (rows,)."""
-        prefix = self.output.columns.prefix
-        parsed = read_facts(self.output.with_marks(table), *self.facts, self.output.columns.subject)
+        columns = self.output.columns
+        parsed = read_facts(self.output.with_marks(table), *self.facts, columns.subject)
         rows = from_arrow(parsed, pa.nulls(len(table), pa.string()), read_selections(table))
         triples = join(rows, self.templates, self.output.optional).triples
         words = [self.templates.fill(triple).text for triple in triples.distinct]
         said_at = triples.spread(np.arange(len(triples.ids))).tolist()
-        omitted, wrong = (_lists(table, prefix + name) for name in ("omitted", "contradicted"))
+        omitted, wrong = (_lists(table, columns.output(name)) for name in ("omitted", "contradicted"))
         worded: list[str | None] = []
         for (first, after), places, said_wrongly in zip(pairwise(parsed.offsets.tolist()), omitted, wrong, strict=True):
             row_codes = said_at[first:after]

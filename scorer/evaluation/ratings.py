@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import ColumnError
+from ..metric import ColumnNames
 from ..metric.verdict import FINE, ROUGH
 from ..scoring.output_columns import label_codes, list_reduced
 from . import correlation
@@ -79,10 +80,10 @@ def base_column(metric: str) -> str:
     return column if colon and how in _REDUCTIONS else metric
 
 
-def known_metrics(names: Iterable[str], prefix: str) -> list[str]:
-    """The metrics that a file with these columns has, as ``--metric`` names them."""
-    existing = set(names)
-    metrics = [name for name in OURS if {base_column(name), prefix + base_column(name)} & existing]
+def known_metrics(columns: Iterable[str], names: ColumnNames) -> list[str]:
+    """The metrics that a file with these columns has, as ``--metric`` names them. ``names``: those of its run."""
+    existing = set(columns)
+    metrics = [name for name in OURS if {base_column(name), names.output(base_column(name))} & existing]
     return metrics + [
         f"neg:{name}" if name in _ERROR_RATES else name for name in (*_WITHOUT, *_REFERENCES) if name in existing
     ]
@@ -93,15 +94,15 @@ class Ratings:
 
     Attributes:
         scored: the table.
-        prefix: prefix of the output columns.
+        names: column names of the run.
         columns: columns of human ratings.
         levels: correlations by level.
     """
 
     def __init__(
-        self, scored: Scored, prefix: str, columns: list[str], system: str, inputs: Indices, resamples: int
+        self, scored: Scored, names: ColumnNames, columns: list[str], system: str, inputs: Indices, resamples: int
     ) -> None:
-        self.scored, self.prefix, self.columns = scored, prefix, columns
+        self.scored, self.names, self.columns = scored, names, columns
         self.levels = Levels(inputs, scored.groups(system)[0] if scored.has(system) else None, resamples)
 
     def metric(self, name: str, *, required: bool = True) -> Floats | None:
@@ -112,7 +113,7 @@ class Ratings:
             ColumnError: missing although ``required``, or not numeric.
         """
         column = base_column(name)
-        stored = next(filter(self.scored.has, (self.prefix + column, column)), None)
+        stored = next(filter(self.scored.has, (self.names.output(column), column)), None)
         if stored is None:
             if not required:
                 return None

@@ -123,12 +123,12 @@ class _Evaluation:
         for column in (*options.by, *options.human):
             if column not in names:
                 raise ColumnError(f"no column {column!r} in {output.name}; the columns are {', '.join(names)}")
-        self.path, self.options, self.note, self.prefix = output.name, options, note, columns.prefix
+        self.path, self.options, self.note, self.columns = output.name, options, note, columns
         requested = [name for name in options.metrics if name != ALL]
         self.metrics, self.table = requested or ["confidence"], list[str]()
         """The metrics, and those to put next to one another, if asked for."""
         if ALL in options.metrics:
-            self.table = list(dict.fromkeys([*known_metrics(names, self.prefix), *requested]))
+            self.table = list(dict.fromkeys([*known_metrics(names, columns), *requested]))
         ratings = rating_columns(names, options.human)
         scored = load(output, [*self._wanted(names, fact_columns(columns)), *ratings])
         self._tell(scored)
@@ -141,16 +141,16 @@ class _Evaluation:
         self.errors = self._text("error")
         self.failed = self.errors.is_valid().to_numpy(zero_copy_only=False)
         self.gold: dict[str, str | None] = {"fine": None, "rough": None}
-        self.ratings = Ratings(scored, self.prefix, ratings, options.system, self.inputs.codes, self.resamples)
+        self.ratings = Ratings(scored, columns, ratings, options.system, self.inputs.codes, self.resamples)
         self.labels, self.unlabelled = self._labels()
 
     def _wanted(self, names: Sequence[str], facts: Sequence[str]) -> Iterator[str]:
         """The columns to read, if they exist: of facts, of gold, of scores, and those of the options."""
         options = self.options
         yield from (name for name in names if name.startswith("gold_"))
-        yield from (*facts, *SLOT_COUNTS, SUSPECT, *(self.prefix + name for name in _OUTPUT))
+        yield from (*facts, *SLOT_COUNTS, SUSPECT, *map(self.columns.output, _OUTPUT))
         for name in (*self.metrics, *self.table):
-            yield from (name, base_column(name), self.prefix + base_column(name))
+            yield from (name, base_column(name), self.columns.output(base_column(name)))
         option_columns = (options.gold_fine, options.gold_rough, options.system, options.inputs, *options.by)
         yield from (name for name in option_columns if name)
 
@@ -190,7 +190,7 @@ class _Evaluation:
             "correlation": lines[0] if lines else _NO_CORRELATION,
             "correlations": lines,
         }
-        if (omissions := kind_figures(self.scored, self.prefix)) is not None:
+        if (omissions := kind_figures(self.scored, self.columns)) is not None:
             result["omissions"] = omissions
         if self.labels is not None:
             self._add_extras(result, self.labels)
@@ -244,7 +244,7 @@ class _Evaluation:
         """Predictions and gold (``None`` if there is no gold of either kind), and a mask of the rows without a
         label."""
         options = self.options
-        fine, rough = predicted(self.scored, self.prefix)
+        fine, rough = predicted(self.scored, self.columns)
         unlabelled = (rough < 0) & ~self.failed
         gold = find_gold(self.scored, self.ratings.columns, options.gold_fine, options.gold_rough, options.threshold)
         self.gold = {"fine": gold.fine_name, "rough": gold.rough_name}
@@ -276,7 +276,7 @@ class _Evaluation:
                 yield name, codes, values
 
     def _text(self, name: str) -> pa.Array:
-        column = self.prefix + name
+        column = self.columns.output(name)
         if not self.scored.has(column):
             return pa.nulls(self.rows, pa.string())
         array = self.scored.array(column)

@@ -112,11 +112,11 @@ def read_labels(
         ScorerError: nothing to read, files scored differently, no rows, or no labels.
     """
     output = Output.open(*locations_of(out), allow_partial=allow_partial)
-    prefix = output.columns.prefix
-    key = prefix + "row_key"
-    facts = fact_columns(output.columns) if with_facts else ()
-    scored = load(output, [prefix + "fine", prefix + "rough", key, *facts, *more])
-    sides, rough = predicted(scored, prefix)
+    columns = output.columns
+    key = columns.output("row_key")
+    facts = fact_columns(columns) if with_facts else ()
+    scored = load(output, [columns.output("fine"), columns.output("rough"), key, *facts, *more])
+    sides, rough = predicted(scored, columns)
     fine = rough if sides is None else sides
     if not len(fine):
         raise InputError(f"{name} has no rows")

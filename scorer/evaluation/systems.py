@@ -277,7 +277,7 @@ def rate_masks(output: LabelledOutput) -> dict[str, Mask]:
     """The rows that count for each rate that the metric has. bool, *Shape:* (rows,) each."""
     names = rates_of(output.scored.sides) if output.has_sides else RATES[:1]
     masks = {name: counted(name, output.fine) for name in names}
-    column = output.output.columns.prefix + CONTRADICTED.removesuffix("_rate")
+    column = output.output.columns.output(CONTRADICTED.removesuffix("_rate"))
     if output.scored.has(column) and output.scored.array(column).null_count < len(output):
         lengths = pc.fill_null(pc.list_value_length(output.scored.array(column)), 0)
         masks[CONTRADICTED] = np.asarray(lengths.to_numpy(zero_copy_only=False)) > 0

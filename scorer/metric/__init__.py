@@ -79,3 +79,7 @@ class ColumnNames(CheckedFields):
     """Column that names the subject of the attributes, otherwise the key that does; ``name`` by default."""
     document: str | None = None
     """Column of source texts; their sentences are the facts."""
+
+    def output(self, name: str) -> str:
+        """The name of an output column in a file: the prefix, then ``name``."""
+        return self.prefix + name

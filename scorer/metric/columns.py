@@ -125,7 +125,7 @@ def output_schema(names: ColumnNames) -> list[pa.Field]:
 
 def output_names(names: ColumnNames) -> list[str]:
     """The names of all columns that a run may add."""
-    return [names.prefix + column.name for column in (*output_schema(names), MARKS)]
+    return [names.output(column.name) for column in (*output_schema(names), MARKS)]
 
 
 def row_keys(rows: Rows) -> pa.Array:

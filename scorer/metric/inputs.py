@@ -412,13 +412,13 @@ def _is_object(value: Any) -> bool:
     return value.lstrip()[:1] == "{" if isinstance(value, str) else isinstance(value, Mapping)
 
 
-def restore_marks(table: pa.Table, prefix: str) -> pa.Table:
-    """A table of an output in which :func:`read_facts` finds the marks of its rows. ``prefix``: of the output columns.
+def restore_marks(table: pa.Table, names: ColumnNames) -> pa.Table:
+    """A table of an output, with the column names of its run, in which :func:`read_facts` finds the marks of its rows.
 
     Raises:
         ColumnError: the column of the marks holds other values than a run writes.
     """
-    name = prefix + MARKS.name
+    name = names.output(MARKS.name)
     if name not in table.column_names:
         return table
     column = one_array(table, name)

@@ -85,7 +85,7 @@ def find_row(output: Output, row: str | None, key: str | None) -> int:
         wanted = bytes.fromhex(str(key))
     except ValueError as e:
         raise UsageError(f"--key {key!r} is not hexadecimal") from e
-    column = output.columns.prefix + "row_key"
+    column = output.columns.output("row_key")
     for window in output.windows([column]) if len(wanted) == SIZE else ():
         keys = window.table[column]
         position = pc.index(keys, pa.scalar(wanted, keys.type)).as_py()
@@ -129,8 +129,9 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
     """
     table = output.rows([number])[number]
     signature, names = output.full_signature, scorer.settings.columns
-    prefix = names.prefix
-    stored = {name: table[prefix + name][0].as_py() for name in STORED if prefix + name in table.schema.names}
+    stored = {
+        name: table[column][0].as_py() for name in STORED if (column := names.output(name)) in table.schema.names
+    }
     row_table = output.with_marks(table).drop_columns(
         [column for column in output_names(names) if column in table.schema.names]
     )
@@ -152,7 +153,7 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
     return Explanation(
         file=file,
         row=row,
-        key=table[prefix + "row_key"][0].as_py().hex(),
+        key=table[names.output("row_key")][0].as_py().hex(),
         stored=stored,
         recomputed=recomputed,
         why=None if failed is None else columns.why_failed(row_table, failed),

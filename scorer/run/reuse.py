@@ -70,14 +70,20 @@ def find_earlier(given: Iterable[Location], out: Location | None = None) -> list
 
 @dataclass(frozen=True)
 class EarlierShard:
-    """A shard that is used. ``prefix``: of its label columns. ``groups``: rows of each row group."""
+    """A shard whose labels may be used."""
 
     store: Store
+    """Store of its output folder."""
     relative: str
+    """Path below the output folder."""
     version: str
+    """Version of the file in the store."""
     sha256: str
-    prefix: str
+    """Digest of the file, as hex."""
+    names: ColumnNames
+    """Names of its label columns."""
     groups: tuple[int, ...]
+    """Rows of each row group."""
 
     @contextmanager
     def open(self) -> Iterator[pq.ParquetFile]:
@@ -157,13 +163,15 @@ def _open_shard(
     if Signature.of_footer(schema.metadata) != signature:
         return Unusable(OTHER_SIGNATURE)
     # The columns of a run come last, so the last one of a name is the run's own.
-    prefix = next((name.removesuffix(KEY) for name in reversed(schema.names) if name.endswith(KEY)), "")
+    names = ColumnNames(
+        prefix=next((name.removesuffix(KEY) for name in reversed(schema.names) if name.endswith(KEY)), "")
+    )
     for label in labels:
-        place = schema.get_field_index(prefix + label.name)  # -1 also of a name that is there twice
+        place = schema.get_field_index(names.output(label.name))  # -1 also of a name that is there twice
         if place < 0 or _plain(schema.types[place]) != _plain(label.type):
             return Unusable(f"no column {label.name}")
     groups = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
-    return EarlierShard(store, relative, info.version, receipt.output.sha256, prefix, groups)
+    return EarlierShard(store, relative, info.version, receipt.output.sha256, names, groups)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
@@ -204,7 +212,7 @@ class EarlierRows:
     def _read(self, columns: Sequence[str], number: int) -> pa.Table:
         """Columns of a row group, under their plain names."""
         shard, group = self._groups[number]
-        names = [shard.prefix + name for name in columns]
+        names = [shard.names.output(name) for name in columns]
         note_progress()
         with shard.open() as parquet:
             # Parquet is asked by dotted paths; where a name has a dot, it could mean a part of another column.

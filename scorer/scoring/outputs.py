@@ -56,11 +56,11 @@ class Output(FinishedOutput):
     @property
     def marks(self) -> str:
         """The column to read with the facts, for :meth:`with_marks`; few files have it."""
-        return self.columns.prefix + MARKS.name
+        return self.columns.output(MARKS.name)
 
     def with_marks(self, table: pa.Table) -> pa.Table:
         """A table of rows, of which facts are read as the run read them; see :func:`.restore_marks`."""
-        return restore_marks(table, self.columns.prefix)
+        return restore_marks(table, self.columns)
 
     @property
     def run_settings(self) -> Settings:
@@ -136,7 +136,7 @@ def open_labels(*outs: Location, allow_partial: bool = False) -> Output:
                 f"{output.name}: its files have {len(output):,} rows, its {RUN} says {rows:,}; run `scorer run` again"
             )
         for name in LABELS:
-            _check_label(output, output.columns.prefix + name, OUTPUT.field(name).type)
+            _check_label(output, output.columns.output(name), OUTPUT.field(name).type)
     return output
 
 

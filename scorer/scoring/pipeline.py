@@ -254,10 +254,10 @@ class Pipeline:
         has_label = columns["fine"].is_valid().to_numpy(zero_copy_only=False)
         columns["note"] = with_note(columns["note"], replaced & has_label)
         for added in schema:
-            table = table.append_column(added.with_name(self.names.prefix + added.name), columns[added.name])
+            table = table.append_column(added.with_name(self.names.output(added.name)), columns[added.name])
         if window.columns.marked:
             marks = window.columns.marks(window.table)
-            table = table.append_column(MARKS.with_name(self.names.prefix + MARKS.name), marks)
+            table = table.append_column(MARKS.with_name(self.names.output(MARKS.name)), marks)
         return ScoredWindow(window.tag, table, count(judged, columns["note"]))
 
     def stream(

@@ -10,6 +10,7 @@ import pytest
 
 from scorer.evaluation.gold import Scored
 from scorer.evaluation.omission_kinds import kind_figures
+from scorer.metric import ColumnNames
 
 sklearn = pytest.importorskip("sklearn.metrics", reason="scikit-learn is of the development environment")
 POSITIONS = pa.list_(pa.int32())
@@ -28,7 +29,7 @@ def table(rng: np.random.Generator, rows: int = 400) -> dict[str, Any]:
 
 def test_precision_and_recall_by_row() -> None:
     rows = pa.table(table(np.random.default_rng(3)))
-    found = kind_figures(Scored(rows, None, True), "")
+    found = kind_figures(Scored(rows, None, True), ColumnNames())
     assert found is not None
     lines = [line for line in rows.to_pylist() if line["contradicted"] is not None and line["gold_valerr"] is not None]
     pairs = {
@@ -45,12 +46,13 @@ def test_precision_and_recall_by_row() -> None:
 @pytest.mark.parametrize("missing", ["contradicted", "omitted", "gold_valerr", "gold_missing"])
 def test_nothing_is_said_without_the_columns(missing: str) -> None:
     columns = table(np.random.default_rng(4), 20)
-    assert kind_figures(Scored(pa.table({n: c for n, c in columns.items() if n != missing}), None, True), "") is None
+    del columns[missing]
+    assert kind_figures(Scored(pa.table(columns), None, True), ColumnNames()) is None
 
 
 def test_nothing_is_said_where_no_row_knows_its_contradicted_facts() -> None:
     columns = table(np.random.default_rng(4), 20) | {"contradicted": pa.nulls(20, POSITIONS)}
-    assert kind_figures(Scored(pa.table(columns), None, True), "") is None
+    assert kind_figures(Scored(pa.table(columns), None, True), ColumnNames()) is None
     renamed = {name.removeprefix("gold_"): column for name, column in table(np.random.default_rng(4), 20).items()}
-    found = kind_figures(Scored(pa.table(renamed), None, True), "")
+    found = kind_figures(Scored(pa.table(renamed), None, True), ColumnNames())
     assert found is not None and found["said_wrongly"]["gold"] == "valerr"

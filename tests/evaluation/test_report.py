@@ -262,11 +262,11 @@ def test_columns_that_exist_in_the_order_of_files_of_a_folder_or_a_run(tmp_path:
 
 def test_a_metric_may_have_rough_labels_alone() -> None:
     table = pa.table({"m_rough": ["OK", None, "not_OK"]})
-    fine, rough = predicted(Scored(table, None, True), "m_")
+    fine, rough = predicted(Scored(table, None, True), ColumnNames(prefix="m_"))
     assert fine is None
     assert rough.tolist() == [0, -1, 1]
     with pytest.raises(ColumnError, match="no column 'fine'; score the data first"):
-        predicted(Scored(table, None, True), "")
+        predicted(Scored(table, None, True), ColumnNames())
 
 
 def test_a_run_with_an_optional_fact_is_compared_with_its_gold(tmp_path: Path) -> None:

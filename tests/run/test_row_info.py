@@ -144,7 +144,7 @@ def test_a_table_of_a_file_has_the_marks_and_one_of_objects_needs_none(tmp_path:
 @pytest.mark.parametrize("value", [b"", b"{}", b"[]", b"\xff", b'{"nested": 1}', 7])
 def test_what_no_run_writes_is_named(value: Any) -> None:
     with pytest.raises(ColumnError, match="'row_info'"):
-        restore_marks(pa.table({"row_info": [value]}), "")
+        restore_marks(pa.table({"row_info": [value]}), ColumnNames())
 
 
 def test_a_list_that_is_the_only_attribute_is_explained_as_it_was_judged(tmp_path: Path, tiny: Path) -> None:
