@@ -123,7 +123,7 @@ def inline_runs() -> Iterator[type[Any]]:
     A worker is .96 s of processor time more (of six pairs of runs of 30 rows), so a file of three runs or more may ask
     for this. These do: commands/test_commands, test_console, test_ending, test_hostile_text; faults/test_changes,
     test_models, test_surroundings; run/test_completion, test_joint_facts, test_preview, test_row_info,
-    test_sentence_facts, test_status; run/reuse/test_chains, test_nights; scoring/test_valid_strings. Runs with
+    test_run_status, test_sentence_facts; run/reuse/test_chains, test_nights; scoring/test_valid_strings. Runs with
     ``--devices`` have workers there, too.
     """
     with _scoring_here() as workers:

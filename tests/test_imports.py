@@ -45,7 +45,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed(program: str, absent: set
 
 
 def test_what_reads_finished_outputs_imports_no_inference() -> None:
-    found = loaded("import scorer.run.status, scorer.audit, scorer.evaluation.report, scorer.evaluation.true_rates")
+    found = loaded("import scorer.run.run_status, scorer.audit, scorer.evaluation.report, scorer.evaluation.true_rates")
     assert {name for name in found if name.startswith("scorer.inference")} <= {"scorer.inference"}  # names of options
 
 

@@ -32,7 +32,7 @@ LONG_FUNCTIONS = 1
 VAGUE_NAMES = 0
 SHARED_CLASS_NAMES = set[str]()
 """Class names that still mean two things."""
-SHARED_MODULE_NAMES = {"inputs", "plan", "ray", "status"}
+SHARED_MODULE_NAMES = set[str]()
 """Module names that still mean two things."""
 
 

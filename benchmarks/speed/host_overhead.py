@@ -28,7 +28,7 @@ from scorer import Scorer
 from scorer.inference.device import KINDS
 from scorer.inference.engine import EncodedPairs, Engine, Predictions
 from scorer.metric import Reading
-from scorer.storage.plan import Budgets
+from scorer.storage.run_plan import Budgets
 
 
 class FreeModel:

@@ -95,7 +95,7 @@ def score_run(spec: Spec, chosen: Spec) -> Callable[[], tuple[list[str], float]]
     import pyarrow.parquet as pq
 
     from scorer import Scorer
-    from scorer.storage.plan import Budgets
+    from scorer.storage.run_plan import Budgets
 
     precision, budgets = spec["options"]["precision"], Budgets(threads=spec.get("threads"))
     scorer = Scorer(spec["bundle"], device=spec.get("device", "cpu"), precision=precision, budgets=budgets)

@@ -177,7 +177,7 @@ def replay(out: Path, source: Path, rows: int) -> dict[str, Any]:
     from scorer.run.inline import Inline
     from scorer.run.inspection import columns_of
     from scorer.scoring.settings import Settings, from_plan
-    from scorer.storage.inputs import find_files
+    from scorer.storage.input_files import find_files
     from scorer.storage.output_folder import OutputFolder
     from scorer.storage.shards import read_windows
 

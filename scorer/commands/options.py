@@ -24,7 +24,7 @@ from .console import say, say_once
 
 if TYPE_CHECKING:
     from ..scoring.scorer import Scorer
-    from ..storage.plan import Budgets
+    from ..storage.run_plan import Budgets
 
 READ = ("IN", "IN...", "[NAME=]FILE", "FILE", "B", "BUNDLE", "CHECKPOINT")
 """Placeholders in the help of texts that are paths to read."""

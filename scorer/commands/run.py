@@ -137,7 +137,7 @@ def _run(job: Job, workers: WorkerOptions) -> Outcome:
     from ..run.processes import Processes
 
     if workers.ray is not None:
-        from ..run.ray import Ray
+        from ..run.ray_executor import Ray
         from ..run.ray_cluster import connect
 
         with make_reporter() as reporter, connect(workers.ray) as module:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
-    from ..run.status import RunStatus
+    from ..run.run_status import RunStatus
 
 ROWS, CHARACTERS = 20, 160
 
@@ -119,7 +119,7 @@ def status_command(
     Shards by state, the rate of the last ten minutes, the time left, the devices, outputs whose input is gone, and the
     process that holds the output.
     """
-    from ..run.status import stale_files, status_of
+    from ..run.run_status import stale_files, status_of
 
     if stale:
         for name in stale_files(out):

@@ -101,7 +101,7 @@ def check_command(
     """
     from ..metric.fact_templates import Templates
     from ..scoring.outputs import Output
-    from ..storage.plan import PLAN
+    from ..storage.run_plan import PLAN
     from ..templating.coverage import review
 
     templates = Templates.load(file, say_once)

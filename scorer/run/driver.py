@@ -22,11 +22,11 @@ from msgspec.structs import replace
 
 from ..errors import InputError, count_of
 from ..scoring.summary import ComputeEnvironment, RunSummary, ShardCounts, Speed, total
-from ..storage.inputs import check_apart, find_files
+from ..storage.input_files import check_apart, find_files
 from ..storage.location import named
 from ..storage.output_folder import OutputFolder
 from ..storage.output_writer import OutputWriter, Totals, lock_output
-from ..storage.plan import Part, Plan, belongs_to_part, shards_digest
+from ..storage.run_plan import Part, Plan, belongs_to_part, shards_digest
 from ..storage.receipts import RECEIPTS, InputRecord, NoReceipt, Receipt, Unusable, canonical
 from ..storage.shards import FIRST_ROWS, Shard
 from ..system.codec import encode, program_version

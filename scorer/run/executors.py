@@ -1,6 +1,6 @@
 """Options of a run, executors, and the messages between driver and worker.
 
-Executors are worker processes (:mod:`.processes`), actors of a cluster (:mod:`.ray`), or this process
+Executors are worker processes (:mod:`.processes`), actors of a cluster (:mod:`.ray_executor`), or this process
 (:mod:`.inline`). A driver sends requests and a worker replies, in structs; an error as its class name and message.
 """
 
@@ -19,7 +19,7 @@ from ..errors import ScorerError
 from ..scoring.settings import Settings, from_plan
 from ..scoring.summary import ComputeEnvironment, ReusedOutput
 from ..storage.location import Location
-from ..storage.plan import Budgets, Plan, PlannedReuse
+from ..storage.run_plan import Budgets, Plan, PlannedReuse
 from ..storage.receipts import Identity, Receipt
 from ..storage.shards import WINDOW_BYTES, WINDOW_ROWS, InputFile, Shard
 from ..system.files import Format

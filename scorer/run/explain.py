@@ -20,7 +20,7 @@ from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
 from ..status import RowError
 from ..storage.location import named
-from ..storage.plan import Budgets, Plan
+from ..storage.run_plan import Budgets, Plan
 
 STORED = (
     "fine", "rough", "confidence", "omitted", "contradicted", "fact_entailment", "text_entailment", "error", "note",

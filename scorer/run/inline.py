@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ..scoring.opening import OpenScorer
-from ..storage.plan import Plan
+from ..storage.run_plan import Plan
 from ..storage.shards import InputFile, Shard
 from ..storage.store import Store
 from .executors import Begin, Executor, Inspected, Job, Reporter, Score, ShardResult, WorkerInfo, WorkerSlot

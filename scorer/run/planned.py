@@ -11,7 +11,7 @@ from ..errors import DeviceError, OutputError, count_of
 from ..inference.rates import MeasuredRate, best_rate, keep_rate
 from ..metric.joining import SentenceUse
 from ..scoring.settings import Settings
-from ..storage.inputs import find_files
+from ..storage.input_files import find_files
 from ..storage.output_folder import OutputFolder
 from ..storage.receipts import FactCounts, NoReceipt, Unusable
 from ..storage.shards import Shard

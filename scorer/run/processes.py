@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ..errors import DeviceError, InputError, OutputError, ScorerError, UsageError
-from ..storage.plan import Plan
+from ..storage.run_plan import Plan
 from ..storage.shards import InputFile, Shard
 from ..system.starting import EARLY
 from ..system.worker_process import WorkerHandle, WorkerProcess

@@ -27,7 +27,7 @@ from ..metric.verdict import FINE, ROUGH
 from ..scoring.summary import ComputeEnvironment, ReusedOutput, RunSummary
 from ..storage.location import Location, parse_location, resolved
 from ..storage.output_folder import OutputFolder
-from ..storage.plan import RUN, Plan, PlannedReuse, check_parts, find_outputs
+from ..storage.run_plan import RUN, Plan, PlannedReuse, check_parts, find_outputs
 from ..storage.receipts import Receipt, Signature, Unusable, canonical
 from ..storage.store import Store
 from ..system.codec import decode

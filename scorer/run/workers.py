@@ -1,7 +1,8 @@
 """Workers and the shards in their hands, wherever the workers run: messages, deaths, hangs, and retries.
 
 A worker that dies loses nothing: its shards are tried again one at a time, and only one that ends a worker by itself is
-quarantined. Held by the executors of :mod:`.processes` and :mod:`.ray`, which say where workers run (:class:`Site`).
+quarantined. Held by the executors of :mod:`.processes` and :mod:`.ray_executor`, which say where workers run
+(:class:`Site`).
 """
 
 from __future__ import annotations

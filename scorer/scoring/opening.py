@@ -14,7 +14,7 @@ from ..metric import Options, factspotter
 from ..metric.fact_templates import Templates, parse_optional
 from ..metric.languages import LanguageSide
 from ..metric.sentences import SentenceSide, split_text, splitter_name
-from ..storage.plan import Budgets
+from ..storage.run_plan import Budgets
 from ..system.bounds import ExactBound
 from ..system.processors import thread_count
 from .pipeline import Pipeline

@@ -20,7 +20,7 @@ from ..inference.engine import Predictions
 from ..metric.facts import Rows, is_utf8
 from ..metric.inputs import InputColumns, find_columns
 from ..status import SCORED
-from ..storage.plan import Budgets
+from ..storage.run_plan import Budgets
 from ..system.arguments import check_names, described, shows_fields, strings
 from ..system.waiting import Closing
 from .opening import OpenScorer

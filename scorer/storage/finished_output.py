@@ -26,7 +26,7 @@ from ..system.waiting import map_in_threads, result_of
 from .location import Location, StoreUri, named
 from .output_files import RUN_AGAIN, OutputFile, data_files, partition_keys
 from .output_folder import READERS, OutputFolder
-from .plan import PLAN, RUN, SUCCESS, Plan, check_parts, find_outputs
+from .run_plan import PLAN, RUN, SUCCESS, Plan, check_parts, find_outputs
 from .receipts import (
     FAILED,
     RECEIPTS,

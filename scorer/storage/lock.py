@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from ..errors import DamagedFileError, OutputError, SchemaError
 from ..system.codec import OpenRecord, decode, encode, utc_now
 from ..system.waiting import Closing, call_interruptibly
-from .plan import LOCK
+from .run_plan import LOCK
 from .store import ABSENT, LocalStore, Store, output_errors, temporary_name
 
 RENEW_S = 60.0

@@ -21,7 +21,7 @@ from ..system.codec import decode, unseal
 from ..system.files import sha256_of
 from ..system.waiting import map_in_threads
 from .location import Location, named
-from .plan import PLAN, SUCCESS, Plan
+from .run_plan import PLAN, SUCCESS, Plan
 from .receipts import (
     FAILED,
     RECEIPTS,

@@ -20,7 +20,7 @@ from ..system.codec import encode, seal, utc_now
 from .location import Location
 from .lock import RunLock, take_lock
 from .output_folder import OutputFolder, OutputState, extra_outputs
-from .plan import OWN_NAMES, PLAN, RUN, SUCCESS
+from .run_plan import OWN_NAMES, PLAN, RUN, SUCCESS
 from .receipts import (
     FAILED,
     RECEIPTS,

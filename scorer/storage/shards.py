@@ -1,5 +1,5 @@
 """Shards: the input rows that become one output file each, and how they are read. The driver finds files by name
-(:mod:`.inputs`); only workers open them. Row ranges (``--split-rows``) and row limits are known here alone."""
+(:mod:`.input_files`); only workers open them. Row ranges (``--split-rows``) and row limits are known here alone."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from ..metric.fact_templates import Key, Templates
 from ..metric.joining import SentenceUse, SentenceUses
 from ..metric.slots import written
 from ..storage.input_tables import read_tables
-from ..storage.inputs import find_files
+from ..storage.input_files import find_files
 from ..system.codec import Record
 from ..system.files import Format
 from .extract import find_triples

@@ -24,7 +24,7 @@ from ..metric.verdict import ENTAILMENT
 from ..scoring.pipeline import Model
 from ..status import SCORED
 from ..storage.input_tables import read_tables
-from ..storage.inputs import find_files
+from ..storage.input_files import find_files
 from ..storage.user_files import write_user_file
 from ..system.codec import Record
 from . import ExtractOptions

@@ -19,7 +19,7 @@ from ..metric.joining import join
 from ..metric.slots import unquoted
 from ..metric.verdict import passes
 from ..storage.input_tables import read_tables
-from ..storage.inputs import find_files
+from ..storage.input_files import find_files
 from ..system.files import Format
 
 READ_ROWS = 4096

@@ -18,7 +18,7 @@ from scipy.special import softmax
 from tokenizers import Tokenizer
 
 from scorer import Scorer
-from scorer.storage.plan import Budgets
+from scorer.storage.run_plan import Budgets
 from tests.bundles import expected_logits
 from tests.faults.harness import run
 from tests.metric.reference import Expected, judge, pairs_of

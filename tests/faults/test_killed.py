@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.storage.plan import LOCK, belongs_to_part
+from scorer.storage.run_plan import LOCK, belongs_to_part
 from tests.faults import harness
 from tests.faults.harness import CRASHED, Trial, assert_nothing_half, bytes_of, finish, summary
 from tests.pausing import go_on, pausing

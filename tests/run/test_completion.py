@@ -17,7 +17,7 @@ import pytest
 from scorer.metric.columns import OUTPUT
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.output_writer import OutputWriter
-from scorer.storage.plan import LOCK
+from scorer.storage.run_plan import LOCK
 from scorer.system.codec import encode
 from tests.bundles import edit_manifest
 from tests.faults.harness import launch, summary

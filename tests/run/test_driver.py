@@ -15,7 +15,7 @@ import scorer.run.shard_scorer
 import scorer.scoring.opening
 from scorer.errors import DeviceError, OutputError
 from scorer.metric.columns import OUTPUT
-from scorer.run.status import status_of
+from scorer.run.run_status import status_of
 from scorer.scoring.opening import OpenScorer
 from scorer.scoring.summary import ComputeDevice, ComputeEnvironment
 from scorer.storage.location import Location

@@ -16,7 +16,7 @@ from scorer.scoring.outputs import Output
 from scorer.storage.location import Location, StoreUri
 from scorer.storage.object_store import ObjectStore
 from scorer.storage.output_folder import OutputFolder
-from scorer.storage.plan import Budgets
+from scorer.storage.run_plan import Budgets
 from scorer.storage.store import LocalStore
 from tests.bundles import make_bundle
 from tests.run.calls import run, scorer

@@ -16,7 +16,7 @@ from scorer import __version__
 from scorer.errors import DeviceError, ScorerError, UsageError
 from scorer.inference.bundle import Bundle
 from scorer.run.executors import Inspect, Open
-from scorer.run.ray import RayActor
+from scorer.run.ray_executor import RayActor
 from scorer.run.ray_cluster import (
     Demand,
     Node,

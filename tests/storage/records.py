@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from scorer.storage.location import Location
 from scorer.storage.output_writer import OutputWriter, lock_output, upload
-from scorer.storage.plan import Budgets, Plan
+from scorer.storage.run_plan import Budgets, Plan
 from scorer.storage.receipts import (
     Counts,
     Identity,

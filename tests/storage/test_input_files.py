@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from scorer.errors import InputError, OutputError, UsageError
-from scorer.storage import inputs
-from scorer.storage.inputs import check_apart, find_files
+from scorer.storage import input_files
+from scorer.storage.input_files import check_apart, find_files
 from scorer.storage.location import StoreUri, local_path, parse_location
 from tests.storage.backends import put
 
@@ -102,13 +102,13 @@ def test_inputs_that_cannot_be_honoured(
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each folder is looked through."""
-    counted, real = Counter[str](), inputs._entries
+    counted, real = Counter[str](), input_files._entries
 
     def entries(folder: Path) -> list[tuple[str, bool, bool]]:
         counted[str(folder.resolve())] += 1
         return real(folder)
 
-    monkeypatch.setattr(inputs, "_entries", entries)
+    monkeypatch.setattr(input_files, "_entries", entries)
     return counted
 
 

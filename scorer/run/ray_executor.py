@@ -24,7 +24,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..errors import DeviceError, ScorerError
-from ..storage.plan import Plan
+from ..storage.run_plan import Plan
 from ..storage.shards import CHANGED, UNOPENED, InputFile, OpenedFile, RefusedError, Shard
 from ..system.codec import decode, encode, program_version
 from ..system.processors import usable_cpus
