@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -28,7 +29,7 @@ from ..storage.output_folder import OutputFolder
 from ..storage.output_writer import OutputWriter, Totals, lock_output
 from ..storage.run_plan import Part, Plan, belongs_to_part, shards_digest
 from ..storage.receipts import RECEIPTS, InputRecord, NoReceipt, Receipt, Unusable, canonical
-from ..storage.shards import FIRST_ROWS, Shard
+from ..storage.shards import FIRST_ROWS, WINDOW_BYTES, WINDOW_ROWS, Shard
 from ..system.codec import encode, program_version
 from ..system.numbers import percent
 from ..system.waiting import check_signals, in_thread, result_of, signals_raise
@@ -36,6 +37,8 @@ from .executors import Begin, Executor, Inspected, Reporter, RunOptions, ShardRe
 
 LARGE_ROWS = 2_000_000
 """Rows of a shard above which a run names ``--split-rows``."""
+WINDOWS: dict[str, Any] = {"window_rows": WINDOW_ROWS, "window_bytes": WINDOW_BYTES, "first_rows": FIRST_ROWS}
+"""Bounds of the windows of a new plan; a run that resumes keeps those of its plan."""
 PUBLISHED_AT_ONCE = 8
 _CLOSE_SECONDS = 5.0
 
@@ -121,8 +124,8 @@ def refuse_unusable(inspected: Inspected) -> None:
         others = len(inspected.unreadable) - 1
         many = f" (and {others} more inputs cannot be used)" if others else ""
         raise InputError(f"{file.name}: {footer.error}{many}")
-    if inspected.first_rows and inspected.first_rows[-1][1].hopeless:
-        file, footer = inspected.first_rows[0]
+    if inspected.first_windows and inspected.first_windows[-1][1].hopeless:
+        file, footer = inspected.first_windows[0]
         raise InputError(
             f"{file.name}: no row in the first window can be scored; nothing was written: {footer.hopeless} "
             "(--max-error-rate 1 runs regardless)"
@@ -153,7 +156,7 @@ def make_plan(
         number, count = options.part
         part = Part(number=number, count=count, shards=shards_digest(inputs))
         inputs = {name: record for name, record in inputs.items() if belongs_to_part(name, number, count)}
-    windows = {"window_rows": options.window_rows, "window_bytes": options.window_bytes, "first_rows": FIRST_ROWS}
+    windows = dict(WINDOWS)
     if stored is not None:
         stored_windows = {name: getattr(stored.budgets, name) for name in windows}
         windows |= {name: value for name, value in stored_windows.items() if value is not None}

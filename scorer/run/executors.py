@@ -21,7 +21,7 @@ from ..scoring.summary import ComputeEnvironment, ReusedOutput
 from ..storage.location import Location
 from ..storage.run_plan import Budgets, Plan, PlannedReuse
 from ..storage.receipts import Identity, Receipt
-from ..storage.shards import WINDOW_BYTES, WINDOW_ROWS, InputFile, Shard
+from ..storage.shards import InputFile, Shard
 from ..system.files import Format
 from ..system.waiting import Closing
 
@@ -42,10 +42,6 @@ class RunOptions:
     """(k, n) scores the shards of part k of n."""
     max_error_rate: float = 0.001
     """Share of rows with errors above which the run exits 3."""
-    window_rows: int = WINDOW_ROWS
-    """Most rows of a window."""
-    window_bytes: int = WINDOW_BYTES
-    """Most bytes of a window, but for a single row that has more."""
     reuse: tuple[Location, ...] = ()
     """Earlier outputs whose labels are taken over."""
     form: Format = "auto"
@@ -136,13 +132,13 @@ class SettingsMessage(Message, frozen=True):
 
 class Inspect(SettingsMessage, frozen=True):
     """Request: read footers. One :class:`FooterRead` a file, in this order. ``limit``: rows; files behind them are not
-    opened. ``first_rows``: look at the first rows of a few files, until one can be scored. ``opens``: begin to open the
+    opened. ``checks_first_window``: look at the first rows of a few files, until one can be scored. ``opens``: begin to open the
     bundle meanwhile, so that the worker may end for another reason than a file."""
 
     files: list[InputFile]
     split_rows: int | None = None
     limit: int | None = None
-    first_rows: bool = True
+    checks_first_window: bool = True
     opens: bool = True
 
 
@@ -286,7 +282,7 @@ class Job:
             settings=self.settings,
             split_rows=self.options.split_rows,
             limit=None if limit is None else max(0, limit - rows_before),
-            first_rows=self.options.max_error_rate < 1,
+            checks_first_window=self.options.max_error_rate < 1,
             opens=opens,
         )
 
@@ -311,7 +307,7 @@ class Inspected:
     """Shards in the order of their files."""
     unreadable: dict[str, tuple[InputFile, FooterRead]] = field(default_factory=dict)
     """Files that cannot be scored, by the path of their output."""
-    first_rows: list[tuple[InputFile, FooterRead]] = field(default_factory=list)
+    first_windows: list[tuple[InputFile, FooterRead]] = field(default_factory=list)
     """Files whose first rows were looked at."""
 
     def add(self, file: InputFile, footer: FooterRead) -> None:
@@ -320,7 +316,7 @@ class Inspected:
         if footer.error:
             self.unreadable[file.relative] = file, footer
         if footer.hopeless is not None:
-            self.first_rows.append((file, footer))
+            self.first_windows.append((file, footer))
 
     @property
     def rows(self) -> int:

@@ -27,7 +27,7 @@ MOST_FILES = 8
 
 def inspect_files(request: Inspect) -> Iterator[FooterRead]:
     """Read the footer of each file, in order."""
-    left, unseen = request.limit, MOST_FILES if request.first_rows else 0
+    left, unseen = request.limit, MOST_FILES if request.checks_first_window else 0
     for file in request.files:
         if left == 0:
             yield FooterRead()
@@ -46,7 +46,7 @@ def inspect_files(request: Inspect) -> Iterator[FooterRead]:
             left -= sum(shard.rows for shard in shards)
         hopeless = None
         if unseen and (first := next((shard for shard in shards if shard.rows), None)) is not None:
-            hopeless = inspect_first_rows(first, columns)
+            hopeless = check_first_window(first, columns)
             unseen = unseen - 1 if hopeless else 0
         yield FooterRead(shards=shards, hopeless=hopeless)
 
@@ -57,7 +57,7 @@ def columns_of(schema: pa.Schema, settings: Settings) -> InputColumns:
     return find_columns(schema, settings.columns, "the protocol factspotter asks about triples" if spots_facts else "")
 
 
-def read_first_rows(shard: Shard, settings: Settings, rows: int, max_bytes: int = WINDOW_BYTES) -> Iterator[Rows]:
+def parse_start(shard: Shard, settings: Settings, rows: int, max_bytes: int = WINDOW_BYTES) -> Iterator[Rows]:
     """Windows of the first rows of a shard, parsed, as far as they can be read: what is wrong, the run says later."""
     start, find = limit_rows([shard], rows)[0], partial(columns_of, settings=settings)
     with suppress(ShardError, ColumnError):
@@ -70,7 +70,7 @@ def kind_of(error: Exception) -> str:
     return error.kind if isinstance(error, ShardError) else "columns"
 
 
-def inspect_first_rows(shard: Shard, columns: InputColumns) -> str:
+def check_first_window(shard: Shard, columns: InputColumns) -> str:
     """Why none of the first rows of a shard gets a label; empty where one does, and where they cannot be read: the run
     quarantines the shard then."""
     with suppress(ShardError):

@@ -19,7 +19,7 @@ from ..system.codec import OpenRecord
 from .driver import group_by_reason, make_plan, notes_of, refuse_unusable
 from .executors import Inspected, Job, Reporter, RunOptions
 from .inline import Inline
-from .inspection import read_first_rows
+from .inspection import parse_start
 from .planned_sample import SAMPLE_ROWS, Show, read_sample
 
 TIMED_SECONDS = 3.0
@@ -141,7 +141,7 @@ def _times(inline: Inline, rate: _Rate, pairs: float) -> dict[str, Any]:
 def _rate(inline: Inline, inspected: Inspected) -> _Rate | None:
     """The rate of the model, from calls of three seconds together; ``None`` where no pair can be computed."""
     scorer, seconds, pairs, tokens = inline.scorer, 0.0, 0, 0
-    sample = (read_first_rows(shard, inline.job.settings, SAMPLE_ROWS) for shard in inspected.sample)
+    sample = (parse_start(shard, inline.job.settings, SAMPLE_ROWS) for shard in inspected.sample)
     for rows in chain.from_iterable(sample):
         work = scorer.pipeline.prepare(rows).work
         for batch in work.batches:

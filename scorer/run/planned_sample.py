@@ -16,7 +16,7 @@ from ..scoring.pipeline import count_facts
 from ..scoring.settings import Settings
 from ..storage.receipts import FactCounts
 from .executors import Inspected
-from .inspection import read_first_rows
+from .inspection import parse_start
 
 SAMPLE_ROWS = 1024
 """Rows that are read of each of a few shards."""
@@ -33,7 +33,7 @@ def read_sample(settings: Settings, inspected: Inspected, show: Show, say: Show)
     rows = checks = pairs = 0
     facts, errors, first, first_text = FactCounts(), Counter[str](), list[str](), None
     uses = SentenceUses(templates, options.optional)
-    for window in chain.from_iterable(read_first_rows(shard, settings, SAMPLE_ROWS) for shard in inspected.sample):
+    for window in chain.from_iterable(parse_start(shard, settings, SAMPLE_ROWS) for shard in inspected.sample):
         window = uses.join(window)
         built = build_checks(window, templates, options)
         if not first and len(window.triples.ids):

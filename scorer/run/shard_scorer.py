@@ -33,7 +33,7 @@ from .inspection import (
     HOPELESS_AFTER_ROWS,
     columns_of,
     kind_of,
-    read_first_rows,
+    parse_start,
     refuse_hopeless,
     warning_of_backoff,
     warnings_of_sentences,
@@ -96,7 +96,7 @@ class ShardScorer:
         scorer, plan = self.scorer, request.plan
         here = scorer.full_signature.parts, scorer.engine.provider
         if plan is None or plan.budgets.exact is None or (plan.signature_parts, plan.provider) != here:
-            first = (read_first_rows(shard, scorer.settings, _BOUND_ROWS, _BOUND_BYTES) for shard in request.shards)
+            first = (parse_start(shard, scorer.settings, _BOUND_ROWS, _BOUND_BYTES) for shard in request.shards)
             scorer.measure_bound([(scorer.pipeline.prepare(rows).work for rows in windows) for windows in first])
 
     def begin(self, request: Begin) -> None:

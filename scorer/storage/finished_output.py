@@ -39,7 +39,7 @@ from .receipts import (
 )
 from .store import FileInfo, LocalStore, Store, open_store
 
-WINDOW_ROWS = 1 << 16
+_BATCH_ROWS = 1 << 16
 _RESUMES = "the same `scorer run` resumes it"
 
 
@@ -240,7 +240,7 @@ class FinishedOutput:
     def _read(self, columns: Sequence[str]) -> Iterator[OutputWindow]:
         for file, first in zip(self.files, self.starts.tolist(), strict=False):
             with file.parquet() as parquet:
-                for batch in parquet.iter_batches(batch_size=WINDOW_ROWS, columns=_chosen(parquet, columns)):
+                for batch in parquet.iter_batches(batch_size=_BATCH_ROWS, columns=_chosen(parquet, columns)):
                     yield OutputWindow(first, self._with_keys(pa.Table.from_batches([batch]), file, columns))
                     first += len(batch)
 

@@ -20,7 +20,7 @@ import pytest
 
 from scorer import Scorer
 from scorer.commands.console import make_reporter
-from scorer.run.driver import run
+from scorer.run.driver import WINDOWS, run
 from scorer.run.executors import Job, RunOptions
 from scorer.run.inline import Inline
 from scorer.scoring.settings import Settings
@@ -47,9 +47,9 @@ def main(data: str, out: str, bundle: str, window_bytes: str) -> None:
     """A run in this process whose model is shown ends; prints the peak of its memory in bytes."""
     scorer = Scorer(bundle)
     scorer.pipeline.model = Ends(scorer.engine)
-    options = RunOptions((data,), Path(out), max_error_rate=1.0, window_bytes=int(window_bytes))
+    options = RunOptions((data,), Path(out), max_error_rate=1.0)
     opened = mock.patch("scorer.run.shard_scorer.OpenScorer", lambda *given: scorer)
-    with opened, make_reporter() as reporter:
+    with opened, mock.patch.dict(WINDOWS, window_bytes=int(window_bytes)), make_reporter() as reporter:
         outcome = run(Inline(Job(Settings(bundle), options), reporter), reporter)
     # Not ru_maxrss: it includes that of the parent process.
     own = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) << 10

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scorer.metric import ColumnNames
-from scorer.run.driver import Outcome, run
-from scorer.run.executors import Job, RunOptions
+from scorer.run.driver import WINDOWS, Outcome, run
+from scorer.run.executors import Executor, Job, RunOptions
 from scorer.run.inline import Inline
 from scorer.scoring.settings import Settings
 from scorer.storage.location import Location
@@ -50,17 +51,22 @@ def job(
     threads: int | None = None,
     **options: Any,
 ) -> Job:
-    """What a run in windows of four rows is asked to do."""
+    """A run of some rows, which keeps only the column of texts."""
     columns = ColumnNames(keep=("text",))
     settings = Settings(str(bundle), device="cpu", optional=optional, threads=threads, columns=columns)
-    given = {"max_error_rate": 0.5, "window_rows": 4, **options}
-    return Job(settings, RunOptions((str(data),), out, **given))
+    return Job(settings, RunOptions((str(data),), out, **{"max_error_rate": 0.5, **options}))
+
+
+def run_in_small_windows(executor: Executor, told: Told) -> Outcome:
+    """Run in windows of four rows."""
+    with mock.patch.dict(WINDOWS, window_rows=4):
+        return run(executor, told)
 
 
 def score(data: Path, out: Location, bundle: Path, *, told: Told | None = None, **options: Any) -> Outcome:
-    """Score in this process; see :func:`job`."""
+    """Score in this process, in windows of four rows; see :func:`job`."""
     told = told or Told()
-    return run(Inline(job(data, out, bundle, **options), told), told)
+    return run_in_small_windows(Inline(job(data, out, bundle, **options), told), told)
 
 
 def table_of(out: Location, name: str) -> pa.Table:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from scorer.errors import DeviceError, InputError, ScorerError, UsageError
 from scorer.run import workers
 from scorer.run.devices import parse_devices
-from scorer.run.driver import Outcome, run
+from scorer.run.driver import Outcome
 from scorer.run.executors import (
     Begin,
     Inspect,
@@ -37,7 +37,7 @@ from scorer.run.processes import Processes
 from scorer.run.shard_scorer import ShardScorer
 from scorer.run.workers import RunStoppedError
 from scorer.system.worker_process import WorkerEnd
-from tests.run.runs import Told, job, score, texts
+from tests.run.runs import Told, job, run_in_small_windows, score, texts
 from tests.storage.backends import data_files as outputs
 
 SLOTS = (WorkerSlot("one", "cpu"), WorkerSlot("two", "cpu"))
@@ -176,7 +176,7 @@ def scripted(data: Path, out: Path, bundle: Path, monkeypatch: pytest.MonkeyPatc
 
         monkeypatch.setattr(Processes, "start", start)
         told = told or Told()
-        return run(Processes(job(data, out, bundle, max_error_rate=1.0), slots, told), told)
+        return run_in_small_windows(Processes(job(data, out, bundle, max_error_rate=1.0), slots, told), told)
 
     return scripted_run
 
