@@ -11,6 +11,7 @@
     │   └── SchemaError             an intact file of ours that another version wrote
     ├── InputError                  no input, or none of the inputs can be read
     │   └── ShardError              one shard that cannot be read; quarantined, the others go on
+    │       └── UnseenInputError    an input that one machine cannot open, or sees changed, which another may read
     ├── BundleError                 a model bundle that is damaged, unknown or unfit
     ├── CheckpointError             a checkpoint that export refuses, with the reason
     ├── DeviceError                 a device or provider that was named and does not start
@@ -92,6 +93,10 @@ class ShardError(InputError):
     def __init__(self, message: str, kind: str = "unreadable") -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class UnseenInputError(ShardError):
+    """An input that this machine cannot open, or that changed since it was first looked at; another may see it."""
 
 
 class BundleError(ScorerError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 
+from ..inference import BUILTIN_BUNDLES
 from ..metric import OTHER_LANGUAGE
 from ..metric.verdict import UNKNOWN_TOKENS
 from ..scoring.output_columns import spelled
@@ -327,7 +328,7 @@ def bundle_findings(output: Output) -> list[Finding]:
         severity, text = "fail", f"the weights of the bundle {name} are random, so its labels mean nothing"
     elif summary.forced:
         text = f"the bundle {name} was exported although its checks failed (--force)"
-    elif name.startswith("embedded"):
+    elif output.settings.get("bundle") in [*BUILTIN_BUNDLES]:
         text = f"scored with {name}, a small model for a first look; export a larger one"
     else:
         return []

@@ -277,11 +277,11 @@ def folder_of(bundle: Path | str) -> Path:
 
 def read_manifest(folder: Path) -> tuple[Manifest, str]:
     """Content and sha256 of ``bundle.json``; :class:`BundleError` if it is not there, damaged, or of another schema."""
-    path = folder / MANIFEST
+    path, advice = folder / MANIFEST, "copy the whole bundle folder again, or export the checkpoint again"
     try:
         str(folder).encode()
         raw = read_small(path, 16 << 20)
-        manifest = decode(raw, Manifest, str(path))
+        manifest = decode(raw, Manifest, str(path), advice=advice, other_version=advice)
     except UnicodeEncodeError as e:
         raise BundleError(
             f"{folder}: the model's runtime opens only paths in UTF-8, and this one is not; move the bundle"
@@ -292,8 +292,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
             "wrote, or the word embedded"
         ) from e
     except (SchemaError, DamagedFileError) as e:
-        problem = str(e).partition(";")[0]  # the advice is about outputs
-        raise BundleError(f"{problem}; copy the whole bundle folder again, or export the checkpoint again") from e
+        raise BundleError(str(e)) from e
     return manifest, hashlib.sha256(raw).hexdigest()
 
 

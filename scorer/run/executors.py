@@ -57,16 +57,19 @@ class RunOptions:
 
 
 class Reporter(Protocol):
-    """Told of a run; shows it or not. ``shards``: all, of which ``skipped`` are done already; ``rows``: to score, or
-    scored so far, as ``pairs`` are computed."""
+    """Receives the events of a run, for a console or for nobody."""
 
-    def started(self, shards: int, rows: int, skipped: int) -> None: ...
+    def started(self, shards: int, rows: int, skipped: int) -> None:
+        """The run has a plan of ``shards``; ``skipped`` of them are done, and ``rows`` are left to score."""
 
-    def progress(self, rows: float, pairs: int) -> None: ...
+    def progress(self, rows: float, pairs: int) -> None:
+        """So many rows are scored so far, and so many pairs computed."""
 
-    def shard_failed(self, relative: str, reason: str) -> None: ...
+    def shard_failed(self, relative: str, reason: str) -> None:
+        """A shard was quarantined."""
 
-    def say(self, message: str) -> None: ...
+    def say(self, message: str) -> None:
+        """Show a line to the user."""
 
 
 class ReuseInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +109,7 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Base of all that is sent."""
+    """Base of requests and replies."""
 
 
 if TYPE_CHECKING:
@@ -116,13 +119,10 @@ else:
 
 
 class SettingsMessage(Message, frozen=True):
-    """Base of requests about a scorer.
-
-    Attributes:
-        settings: of the scorer; they are checked again where they arrive.
-    """
+    """Base of requests about a scorer."""
 
     settings: SentSettings
+    """Settings of the scorer; they are checked again where they arrive."""
 
     def __post_init__(self) -> None:
         sent: Any = self.settings
@@ -131,58 +131,74 @@ class SettingsMessage(Message, frozen=True):
 
 
 class Inspect(SettingsMessage, frozen=True):
-    """Request: read footers. One :class:`FooterRead` a file, in this order. ``limit``: rows; files behind them are not
-    opened. ``checks_first_window``: look at the first rows of a few files, until one can be scored. ``opens``: begin to open the
-    bundle meanwhile, so that the worker may end for another reason than a file."""
+    """Request: read footers. Answered by one :class:`FooterRead` a file, in this order."""
 
     files: list[InputFile]
+    """Files to read."""
     split_rows: int | None = None
+    """Most rows of a shard, along row groups; ``None`` for whole files."""
     limit: int | None = None
+    """Rows to score; files behind them are not opened. ``None`` for all."""
     checks_first_window: bool = True
+    """Whether to check the first window of a few files, until a row can be scored."""
     opens: bool = True
+    """Whether to begin to open the bundle meanwhile, so that the worker may end for another reason than a file."""
 
 
 class Open(SettingsMessage, frozen=True):
-    """Request: open the scorer. Answered by :class:`WorkerReady`. ``plan``: an earlier one without its inputs, whose
-    budgets are taken, and the bound of ``--exact`` where signature and provider are its own; otherwise they are
-    measured, the bound on the first rows of ``shards``. ``cpus``: to run on; empty for all. ``out``: the object store
-    that outputs are put into; empty where the driver puts them into a folder."""
+    """Request: open the scorer. Answered by :class:`WorkerReady`.
+
+    The budgets are those of the plan, and so is the bound of ``--exact`` where signature and provider are equal;
+    without a plan they are measured.
+    """
 
     plan: Plan | None = None
+    """Earlier plan, without its inputs."""
     shards: list[Shard] = []
+    """Shards of which the first rows are a sample for the bound of ``--exact``."""
     cpus: list[int] = []
+    """Processors to run on; empty for all."""
     out: str = ""
+    """Object store of the outputs; empty where the driver puts them into a folder."""
     reuse: list[str] = []
+    """Earlier outputs to take labels from."""
     max_error_rate: float = 1.0
+    """Share of rows with errors that the run allows."""
 
 
 class Begin(Message, frozen=True):
-    """Request: score under a plan, whose inputs are left out. Answered by another :class:`WorkerReady`, which knows the
-    keys of reused outputs. ``digest``: that of the whole plan. ``run``: names the run in receipts."""
+    """Request: score under a plan. Answered by another :class:`WorkerReady`, which knows the keys of reused outputs."""
 
     plan: Plan
+    """The plan without its inputs."""
     digest: str
+    """Digest of the whole plan."""
     run: str
+    """Id of the run in receipts."""
 
 
 class Score(Message, frozen=True):
-    """Request: score a shard into a temporary file. Answered by :class:`ShardResult`. ``halved``: in windows of half
-    the size, for want of memory."""
+    """Request: score a shard into a temporary file. Answered by :class:`ShardResult`."""
 
     shard: Shard
+    """Shard to score."""
     temporary: str = ""
+    """Path of the temporary file."""
     halved: bool = False
+    """Whether windows have half the size, for want of memory."""
 
 
 class FooterRead(Message, frozen=True):
-    """The shards of a file, or the ``error`` and its ``kind`` if it cannot be scored; neither behind the limit.
-    ``hopeless``: why none of its first rows gets a label; empty where one does, ``None`` where they were not looked
-    at."""
+    """The shards of a file, or why it cannot be scored; neither behind the limit."""
 
     shards: list[Shard] = []
+    """Shards of the file."""
     error: str = ""
+    """Why the file cannot be scored; empty if it can."""
     kind: str = ""
+    """Kind of the error."""
     hopeless: str | None = None
+    """Why no row of the first window gets a label; empty where one does, ``None`` where it was not checked."""
 
 
 class WorkerReady(Message, frozen=True):
@@ -192,13 +208,16 @@ class WorkerReady(Message, frozen=True):
 
 
 class Progress(Message, frozen=True):
-    """Progress of a worker. ``rows``: of unfinished shards, the share of the window in the model included; ``pairs``:
-    computed since it started. Sent when the modules are imported: a death from then on is not that of a broken
-    installation; then at most four times a second, and only if something was done, so that silence means
-    that nothing is."""
+    """Progress of a worker.
+
+    The first one is sent when the modules are imported: a later death is not that of a broken installation. The
+    others are sent at most four times a second, and only if something was done, so that silence means a hang.
+    """
 
     rows: float = 0.0
+    """Rows of unfinished shards, with the share of the window that is in the model."""
     pairs: int = 0
+    """Pairs computed since the worker started."""
 
 
 class LogMessage(Message, frozen=True):
@@ -208,15 +227,22 @@ class LogMessage(Message, frozen=True):
 
 
 class ShardResult(Message, frozen=True):
-    """``temporary`` and ``receipt`` of a scored shard, or ``error`` and its ``kind``. ``temporary``: empty where the
-    output is in its object store already. ``identity``: of the input."""
+    """A scored shard, or why it was not scored."""
 
     relative: str
+    """Path of the output below OUT."""
     identity: Identity | None = None
+    """Identity of the input; ``None`` if it could not be opened."""
     temporary: str = ""
+    """Path of the temporary file; empty where the output is in its object store already."""
     receipt: Receipt | None = None
+    """Receipt of a scored shard; ``None`` for an error."""
     error: str = ""
+    """Why the shard was not scored."""
     kind: str = ""
+    """Kind of the error."""
+    unseen: bool = False
+    """Whether another machine may read the input (:class:`.UnseenInputError`)."""
 
 
 class OutOfMemory(Message, frozen=True):
@@ -224,10 +250,12 @@ class OutOfMemory(Message, frozen=True):
 
 
 class WorkerError(Message, frozen=True):
-    """Why the worker cannot go on. ``error``: a class of :mod:`scorer.errors`."""
+    """Why the worker cannot go on."""
 
     error: str
+    """Name of a class of :mod:`scorer.errors`."""
     message: str
+    """Message of the error."""
 
     @classmethod
     def of(cls, error: ScorerError) -> WorkerError:
@@ -247,19 +275,16 @@ Reply = FooterRead | WorkerReady | Progress | LogMessage | ShardResult | OutOfMe
 
 @dataclass(frozen=True)
 class WorkerSlot:
-    """Where a worker runs.
-
-    Attributes:
-        name: for messages, empty for the only one.
-        device: as for ``--device``.
-        cpus: the processors that it may use, none for all.
-        threads: its share of a quota of processor time, where that is less than these processors.
-    """
+    """Place of a worker."""
 
     name: str
+    """Name in messages; empty for the only worker."""
     device: str
+    """Device, as for ``--device``."""
     cpus: tuple[int, ...] = ()
+    """Processors that it may use; empty for all."""
     threads: int | None = None
+    """Its share of a quota of processor time, where that is less than these processors."""
 
     def prefixed(self, message: str) -> str:
         """A message about its worker."""
@@ -268,14 +293,21 @@ class WorkerSlot:
 
 @dataclass(frozen=True)
 class Job:
-    """How a scorer is set up, and what a run is asked to do."""
+    """Settings of the scorer of a run, and options of the run."""
 
     settings: Settings
+    """Settings of the scorer."""
     options: RunOptions
+    """Options of the run."""
 
     def inspect(self, files: Iterable[InputFile], rows_before: int = 0, *, opens: bool = True) -> Inspect:
-        """The request to read footers. ``rows_before``: of the files before them, which count for the limit. ``opens``:
-        see :class:`Inspect`."""
+        """The request to read footers.
+
+        Args:
+            files: files to read.
+            rows_before: number of rows of the files before them, which count for the limit.
+            opens: whether to begin to open the bundle (:class:`Inspect`).
+        """
         limit = self.options.limit
         return Inspect(
             files=list(files),
@@ -308,10 +340,10 @@ class Inspected:
     unreadable: dict[str, tuple[InputFile, FooterRead]] = field(default_factory=dict)
     """Files that cannot be scored, by the path of their output."""
     first_windows: list[tuple[InputFile, FooterRead]] = field(default_factory=list)
-    """Files whose first rows were looked at."""
+    """Files of which the first window was checked."""
 
     def add(self, file: InputFile, footer: FooterRead) -> None:
-        """Take in what was found of the next file."""
+        """Add the next file."""
         self.shards += footer.shards
         if footer.error:
             self.unreadable[file.relative] = file, footer
@@ -325,7 +357,7 @@ class Inspected:
 
     @property
     def sample(self) -> list[Shard]:
-        """A few shards, spread evenly, whose first rows are looked at where something must be measured."""
+        """A few shards, spread evenly, as a sample where something must be measured."""
         return self.shards[:: max(1, len(self.shards) // _SAMPLED_SHARDS)][:_SAMPLED_SHARDS]
 
 
@@ -338,7 +370,7 @@ class Executor(Closing):
     @property
     @abstractmethod
     def info(self) -> WorkerInfo:
-        """Of the first worker that opened the scorer."""
+        """Description of the first worker that opened the scorer."""
 
     @abstractmethod
     def inspect(self, files: Sequence[InputFile]) -> Inspected:
@@ -346,8 +378,14 @@ class Executor(Closing):
 
     @abstractmethod
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> None:
-        """Open the scorer, and find out what must be known before the plan is made. Takes what :class:`Open` says."""
+        """Open the scorer, and measure what the plan records (:class:`Open`)."""
 
     @abstractmethod
     def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[ShardResult]:
-        """Score shards, in any order. ``temporary``: a new name for the output of a shard to be written under."""
+        """Score shards, in any order.
+
+        Args:
+            shards: shards to score.
+            begin: the request to begin.
+            temporary: takes the relative path of a shard, and gives a new name to write its output under.
+        """

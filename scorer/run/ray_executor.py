@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import Pipe
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from ..errors import DeviceError, ScorerError
 from ..storage.run_plan import Plan
-from ..storage.shards import CHANGED, UNOPENED, InputFile, OpenedFile, RefusedError, Shard
+from ..storage.shards import InputFile, OpenedFile, RefusedError, Shard
 from ..system.codec import decode, encode, program_version
 from ..system.processors import usable_cpus
 from ..system.worker_process import WorkerEnd, WorkerHandle
@@ -62,17 +62,20 @@ from .ray_cluster import (
 from .worker import work
 from .workers import Worker, WorkerEnded, Workers
 
-MISSING = "missing"
-"""The answer of a node that has to be sent the bundle."""
+Preparation = tuple[Literal["ready", "lacks files", "refused"], str]
+"""Answer of a node that is to start a worker, with the reason of a refusal."""
 _START_SECONDS = 30.0
-"""After such a time without an actor, people are told what is waited for."""
+"""Seconds without an actor after which the user is told that the run waits for it."""
 _NODES_SECONDS = 300.0
-"""How long a run waits for a node when none is left."""
+"""Seconds that a run waits for a node when none is left."""
 
 
 class RayActor:
-    """The worker on a node. Methods take and return plain values, so that a node with another version of this program
-    can say so. Two calls at a time: :meth:`run`, and what it is asked."""
+    """The worker on a node.
+
+    Methods take and return plain values, so that a node with another version of this program can say so. Two calls run
+    at a time: :meth:`run`, and one that answers the driver.
+    """
 
     def __init__(self) -> None:
         self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -81,32 +84,33 @@ class RayActor:
         self._is_local = True
         self._temporary: dict[str, Path] = {}
 
-    def prepare(self, version: str, files: Sequence[SentFile] = (), parts: Parts | None = None) -> str:
-        """Find or take the files of the run; empty, :data:`MISSING`, or why there is no worker here.
+    def prepare(self, version: str, files: Sequence[SentFile] = (), parts: Parts | None = None) -> Preparation:
+        """Find the files of the run on this node, or take them from Ray's object store.
 
         Args:
-            version: of the driver.
-            files, parts: what the worker needs, and where it is in Ray's object store; see
-                :func:`.ray_cluster.place_files`.
+            version: version of the driver.
+            files: files that the worker needs.
+            parts: their parts in Ray's object store (:func:`.ray_cluster.place_files`).
         """
         import ray
 
-        if version != program_version():
-            return f"it has d2t-scorer {program_version()}, the driver has {version}; install one version on all nodes"
+        if (own := program_version()) != version:
+            return "refused", f"it has d2t-scorer {own}, the driver has {version}; install one version on all nodes"
         try:
             folder = place_files(files, parts, ray.get)
         except ScorerError as error:
-            return str(error)
+            return "refused", str(error)
         if folder is None:
-            return MISSING
+            return "lacks files", ""
         self._folder = folder
-        return ""
+        return "ready", ""
 
     def run(self, number: int, processors: int) -> Iterator[bytes]:
         """The replies of the worker, until it ends.
 
         Args:
-            number, processors: which share of this node's processors it may use; all of 0.
+            number: number of the worker on its node.
+            processors: processors that it may use; 0 for all of the node.
         """
         if processors and (cpus := share_of(usable_cpus(), number, processors)):
             os.sched_setaffinity(0, cpus)
@@ -120,9 +124,9 @@ class RayActor:
             yield content
 
     def ask(self, content: bytes) -> None:
-        """A request of the driver. An output for a store is written in a folder of this node."""
-        asked: Any = Request
-        request: Any = decode(content, asked, "a message of the driver")
+        """Take a request of the driver. An output for a store is written in a folder of this node."""
+        any_request: Any = Request
+        request: Any = decode(content, any_request, "a message of the driver")
         if isinstance(request, Open):
             request = replace(request, settings=with_files_of(request.settings, self._folder))
             self._is_local = not request.out
@@ -139,12 +143,12 @@ class RayActor:
 
 
 class RayProcess(WorkerHandle):
-    """The driver's end of an actor.
+    """The driver's end of an actor."""
 
-    Attributes:
-        late_at: when people are told that the cluster has not started it yet; ``None`` once it is started, or told.
-        is_pending: the cluster has not started it yet.
-    """
+    late_at: float | None
+    """Time from which the user is told that the cluster has not started the actor; ``None`` once that was said."""
+    is_pending: bool
+    """Whether the cluster has yet to start the actor."""
 
     def __init__(self, executor: Ray, slot: RaySlot) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -162,15 +166,15 @@ class RayProcess(WorkerHandle):
             )
             .remote()
         )
-        self.late_at: float | None = time.monotonic() + _START_SECONDS
+        self.late_at = time.monotonic() + _START_SECONDS
         self.is_pending, self._reason, self._may_lack_memory = True, "", False
         ours, self._theirs = Pipe()
         super().__init__(ours, Reply)
         threading.Thread(target=self._relay, name=f"replies of {slot.name}", daemon=True).start()
 
     def send(self, message: Any) -> None:
-        """See :class:`.WorkerHandle`. It waits until the actor is there; calls are carried out in their order."""
-        with suppress(Exception):  # that it has ended is told by `receive`
+        """See :class:`.WorkerHandle`. It waits until the actor has started; calls are carried out in their order."""
+        with suppress(Exception):  # `receive` reports that it has ended
             self._handle.ask.remote(encode(message))
 
     def kill(self) -> None:
@@ -186,15 +190,14 @@ class RayProcess(WorkerHandle):
         return WorkerEnd(self._reason or "its actor ended", self._may_lack_memory)
 
     def _relay(self) -> None:
-        """Prepare the actor, and pass on what it replies."""
-        get = self._executor.ray.get
+        """Prepare the actor, and pass on its replies."""
+        get, version, files = self._executor.ray.get, program_version(), self._executor.files
         try:
-            asked = (program_version(), self._executor.files)
-            self._reason = get(self._handle.prepare.remote(*asked))
-            if self._reason == MISSING:
-                self._reason = get(self._handle.prepare.remote(*asked, self._executor.parts()))
+            state, self._reason = get(self._handle.prepare.remote(version, files))
+            if state == "lacks files":
+                state, self._reason = get(self._handle.prepare.remote(version, files, self._executor.parts()))
             self.is_pending = False
-            if not self._reason:
+            if state == "ready":
                 processors = 0 if self._slot.gpus else self._slot.reserved
                 run = self._handle.run.options(num_returns="streaming")
                 for reference in run.remote(self._slot.number, processors):
@@ -214,12 +217,14 @@ class Ray(Executor):
     """Workers on a cluster; nodes may join and leave.
 
     Args:
-        ray: as :func:`.ray_cluster.connect` gives it.
-        cpus: ``--ray-cpus``.
+        job: settings and options of the run.
+        ray: module of Ray, as :func:`.ray_cluster.connect` gives it.
+        cpus: processors of each worker (``--ray-cpus``).
+        reporter: receives the events of the run.
 
     Raises:
-        UsageError, DeviceError: no node has what a worker needs.
-        BundleError, TemplateError: what workers need is not there.
+        UsageError, DeviceError: no node has the processors or GPUs of a worker.
+        BundleError, TemplateError: a file that workers need does not exist.
     """
 
     def __init__(self, job: Job, ray: Any, cpus: int | None, reporter: Reporter) -> None:
@@ -251,17 +256,17 @@ class Ray(Executor):
 
     def inspect(self, files: Sequence[InputFile]) -> Inspected:
         """Footers are read on the driver's machine, which sees the inputs, while the actors start."""
-        with Processes(self.job, [WorkerSlot("", "cpu")], self._reporter) as here:
-            return here.inspect(files)
+        with Processes(self.job, [WorkerSlot("", "cpu")], self._reporter) as processes:
+            return processes.inspect(files)
 
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> None:
-        """See :class:`.executors.Executor`. The first actor that is there finds out; if it cannot, the next one."""
-        workers, asked = self._workers, None
+        """See :class:`.executors.Executor`. The first actor to start opens the scorer; if it cannot, the next one."""
+        workers, first = self._workers, None
         while not any(worker.is_ready for worker in workers.all):
-            if asked not in workers.all:
-                asked = next((worker for worker in workers.all if worker.has_started), None)
-                if asked is not None:
-                    asked.send(self.job.open(plan, shards, asked.slot))
+            if first not in workers.all:
+                first = next((worker for worker in workers.all if worker.has_started), None)
+                if first is not None:
+                    first.send(self.job.open(plan, shards, first.slot))
             for worker, message in workers.receive():
                 match message:
                     case WorkerReady():
@@ -297,13 +302,13 @@ class Ray(Executor):
         return False
 
     def refusal(self, task: Score, result: ShardResult) -> str:
-        """Where a worker cannot find an input, or finds it changed, which is there unchanged for the driver."""
-        if (CHANGED in result.error or UNOPENED in result.error) and _is_seen(task.shard):
+        """A worker does not see an input, or sees it changed, while the driver sees it unchanged."""
+        if result.unseen and _is_seen(task.shard):
             return f"does not see the inputs as the driver does: {result.error}"
         return ""
 
     def await_worker(self, reason: str) -> None:
-        """Wait for a node, where the cluster has none any more."""
+        """Wait for a node where the cluster has none left."""
         workers, deadline, is_told = self._workers, time.monotonic() + _NODES_SECONDS, False
         while not workers.all and time.monotonic() < deadline:
             self._take_in_nodes()
@@ -325,10 +330,10 @@ class Ray(Executor):
 
 
 def _is_seen(shard: Shard) -> bool:
-    """Whether this process sees an input as it was first looked at, by size, time and version; nothing is decoded."""
+    """Whether this process sees an input with the size, time and version of its identity; nothing is decoded."""
     try:
         with OpenedFile(shard.file.uri) as file:
-            seen = file.size, file.mtime_ns, file.e_tag
+            traits = file.size, file.mtime_ns, file.e_tag
     except RefusedError:
         return False
-    return seen == (shard.identity.size, shard.identity.mtime_ns, shard.identity.e_tag)
+    return traits == (shard.identity.size, shard.identity.mtime_ns, shard.identity.e_tag)

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from ..errors import ColumnError, ScorerError, ShardError
+from ..errors import ColumnError, ScorerError, ShardError, UnseenInputError
 from ..inference.bundle import Bundle
 from ..scoring.opening import OpenScorer
 from ..scoring.pipeline import ScoredWindow, Window
@@ -45,17 +45,28 @@ _BOUND_ROWS, _BOUND_BYTES = 4096, 16 << 20
 
 @dataclass
 class _ShardOutput:
-    """The output of a shard while it is scored. ``content``: digest of the input. ``error``: why it cannot be read."""
+    """The output of a shard while it is scored."""
 
     task: Score
+    """The request to score it."""
     content: Future[str | None]
+    """SHA-256 of the input."""
     error: ScorerError | None = None
+    """Why the input cannot be read; ``None`` if it can."""
     writer: ShardWriter | None = None
+    """Writer of the file; ``None`` before the first window."""
     counts: list[Counts] = field(default_factory=list)
+    """Counts of each window."""
 
 
 class ShardScorer:
-    """An open ``scorer``, and the earlier outputs that it reuses. ``log``: is told what a user should know."""
+    """Scores shards with an open scorer and the earlier outputs that it reuses.
+
+    Args:
+        request: the request to open the scorer.
+        log: called with each line for the user.
+        bundle: the opened bundle; ``None`` to open it here.
+    """
 
     def __init__(self, request: Open, log: Callable[[str], None], bundle: Bundle | None = None) -> None:
         settings, self._log = request.settings, log
@@ -94,13 +105,13 @@ class ShardScorer:
     def _measure_bound(self, request: Open) -> None:
         """Measure the bound of ``exact``, unless it was taken from a plan of the same signature and provider."""
         scorer, plan = self.scorer, request.plan
-        here = scorer.full_signature.parts, scorer.engine.provider
-        if plan is None or plan.budgets.exact is None or (plan.signature_parts, plan.provider) != here:
-            first = (parse_start(shard, scorer.settings, _BOUND_ROWS, _BOUND_BYTES) for shard in request.shards)
-            scorer.measure_bound([(scorer.pipeline.prepare(rows).work for rows in windows) for windows in first])
+        signature = scorer.full_signature.parts, scorer.engine.provider
+        if plan is None or plan.budgets.exact is None or (plan.signature_parts, plan.provider) != signature:
+            sample = (parse_start(shard, scorer.settings, _BOUND_ROWS, _BOUND_BYTES) for shard in request.shards)
+            scorer.measure_bound([(scorer.pipeline.prepare(rows).work for rows in windows) for windows in sample])
 
     def begin(self, request: Begin) -> None:
-        """Score under a plan from here on; reads the keys of the outputs that are reused."""
+        """Take the plan to score under, and read the keys of the outputs that are reused."""
         self._plan = request
         if self._reuse is not None:
             self._reuse.load()
@@ -118,8 +129,12 @@ class ShardScorer:
     def score(
         self, tasks: Iterable[Score], stop: Callable[[], None] = lambda: None
     ) -> Generator[ShardResult, None, None]:
-        """Score shards as one stream of windows, so that the device never waits between two shards. ``stop``: called
-        when this ends early; makes ``tasks`` end if they wait for more."""
+        """Score shards as one stream of windows, so that the device never waits between two shards.
+
+        Args:
+            tasks: requests to score a shard.
+            stop: called when this ends early; ends ``tasks`` if they wait for more.
+        """
         output: _ShardOutput | None = None
         try:
             # Closed here, not where it is deleted: the exception of a signal would be lost there.
@@ -194,7 +209,8 @@ class ShardScorer:
             error = output.error or ShardError(f"{shard.file.uri}: no window was read")
             if writer is not None:
                 writer.abandon()
-            return replace(result, error=str(error), kind=kind_of(error))
+            unseen = isinstance(error, UnseenInputError)
+            return replace(result, error=str(error), kind=kind_of(error), unseen=unseen)
         with self.scorer.pipeline.busy("write"):
             written = writer.finish()
         content = output.content.result()

@@ -330,9 +330,9 @@ def _unfinished(failed: Sequence[FailedShard], shards: int) -> tuple[str, str]:
     """Why an output with quarantined shards is not finished, and what to do."""
     first = failed[0]
     reason = first.message or first.kind or f"its record in {FAILED} is damaged"
-    reason = reason if first.relative in reason else f"{first.relative}: {reason}"
     more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-    return f"{len(failed)} of {shards} shards failed: {reason}{more}", "fix the input and run `scorer run` again"
+    failures = f"{len(failed)} of {shards} shards failed: {first.relative}: {reason}{more}"
+    return failures, "fix the input and run `scorer run` again"
 
 
 def _that_count(store: Store) -> dict[str, FileInfo]:

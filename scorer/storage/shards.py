@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from ..errors import OutputError, ScorerError, ShardError
+from ..errors import OutputError, ScorerError, ShardError, UnseenInputError
 from ..system.waiting import Closing, note_progress
 from .location import StoreUri
 from .receipts import Groups, Identity, InputFile, Shard
@@ -28,9 +28,6 @@ WINDOW_BYTES = 32 << 20
 """The largest window by default: rows, and bytes of their columns as they stand in memory."""
 FIRST_ROWS = (1024, 4096)
 """Rows of the first windows of a shard, where windows may have more: a device begins once the first is prepared."""
-UNOPENED = "cannot be opened"
-CHANGED = "changed since it was first looked at; run again"
-"""Why a shard is refused; both may be true of one machine alone."""
 MEMORY = "memory"
 """Kind of the error of a shard that needs more memory than there is."""
 _MAGIC = b"PAR1"
@@ -51,6 +48,10 @@ _ENCRYPTED = "encrypted Parquet, for which this program takes no keys; write it 
 
 class RefusedError(Exception):
     """A shard that is refused before any of its data is decoded, or at a line that cannot be read."""
+
+
+class UnseenError(RefusedError):
+    """An input that cannot be opened, or changed since it was first looked at, perhaps on this machine alone."""
 
 
 def other_format(start: bytes) -> str | None:
@@ -128,7 +129,7 @@ def read_windows(
 
     with _opened(shard.file) as source:
         if source.identity != shard.identity:
-            raise RefusedError(CHANGED)
+            raise UnseenError("changed since it was first looked at; run again")
         columns, names = find_columns(source.schema), source.schema.names
         needed = names if columns.needed is None else columns.needed
         wrong = next((column for column in needed if names.count(column) != 1), None)
@@ -170,6 +171,8 @@ def _opened(file: InputFile) -> Iterator[ParquetSource | TextSource]:
             yield source
     except ScorerError:
         raise
+    except UnseenError as error:
+        raise UnseenInputError(f"{file.uri}: {error}") from error
     except RefusedError as error:
         raise ShardError(f"{file.uri}: {error}") from error
     except MemoryError as error:
@@ -209,7 +212,7 @@ class OpenedFile(Closing):
             status = os.fstat(self._descriptor)
         except (OSError, OutputError) as error:
             reason = error.strerror if place is None and isinstance(error, OSError) else _describe(error)
-            raise RefusedError(f"{UNOPENED}: {reason}") from error
+            raise UnseenError(f"cannot be opened: {reason}") from error
         if not stat.S_ISREG(status.st_mode):
             os.close(self._descriptor)
             raise RefusedError("is not a regular file")

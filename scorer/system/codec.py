@@ -102,12 +102,20 @@ def unseal(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer
     return decode(rest, kind, where, advice=advice)
 
 
-def decode(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer run` again") -> T:
+def decode(
+    data: bytes,
+    kind: type[T],
+    where: str,
+    *,
+    advice: str = "run `scorer run` again",
+    other_version: str = "use the version that wrote it, or start with a new folder",
+) -> T:
     """A value of a struct, or any other type that msgspec decodes to, from JSON.
 
     Args:
         where: the file, as messages name it.
         advice: how to fix damage.
+        other_version: how to fix a file of another version.
 
     Raises:
         SchemaError: an object with another ``schema`` than the default of the struct's field of that name.
@@ -121,7 +129,7 @@ def decode(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer
             if schema is not None and schema != expected:
                 raise SchemaError(
                     f"{where} has schema {schema}, and this version of d2t-scorer reads schema {expected}; "
-                    "use the version that wrote it, or start with a new folder"
+                    f"{other_version}"
                 )
         if _ESCAPE.search(data):
             plain = _each_string(msgspec.json.decode(data), _unescaped)

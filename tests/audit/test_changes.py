@@ -265,6 +265,12 @@ def test_a_bundle_that_cannot_be_trusted(tmp_path: Path) -> None:
         assert [one.severity for one in audit(out).findings if one.kind == "bundle"] == severities
 
 
+@pytest.mark.parametrize(("bundle", "findings"), [("embedded", 1), ("bundles/embedded-like", 0)])
+def test_the_small_model_is_named_where_a_run_asked_for_it(tmp_path: Path, bundle: str, findings: int) -> None:
+    document = audit(night(tmp_path / "out", texts("a", 5, 1), settings={"bundle": bundle}))
+    assert len([finding for finding in document.findings if finding.kind == "bundle"]) == findings
+
+
 def test_groups_that_a_spreadsheet_spelled_in_another_way_are_the_same(tmp_path: Path) -> None:
     before, after = (of_system(10, 100, "7") + of_system(20, 100, "8") for _ in range(2))
     for one in before:

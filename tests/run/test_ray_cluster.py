@@ -72,7 +72,8 @@ def test_nodes_with_one_host_name_are_told_apart() -> None:
 
 def test_a_node_with_another_version_has_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(get=None))
-    assert f"d2t-scorer {__version__}, the driver has 9.9" in RayActor().prepare("9.9")
+    state, reason = RayActor().prepare("9.9")
+    assert state == "refused" and f"d2t-scorer {__version__}, the driver has 9.9" in reason
 
 
 def test_the_actor_answers_as_a_worker_process(tmp_path: Path) -> None:
