@@ -72,8 +72,11 @@ class RunWork:
 
 
 def run(executor: Executor, reporter: Reporter) -> Outcome:
-    """Score all shards that are not done; after an interrupt the same call resumes. A :class:`.ScorerError` if nothing
-    can be."""
+    """Score all shards that are not done; after an interrupt the same call resumes.
+
+    Raises:
+        ScorerError: nothing can be scored.
+    """
     started, options = time.perf_counter(), executor.job.options
     with signals_raise():
         files = find_files(options.inputs, options.form, options.delimiter)
@@ -117,13 +120,13 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
 
 
 def refuse_unusable(inspected: Inspected) -> None:
-    """Refuse inputs of which no file can be read, or not one of the first rows gets a label, before anything is
-    written."""
+    """Refuse the inputs, before anything is written, if no file can be read or no row of the first window gets a
+    label."""
     if not inspected.shards:
         file, footer = next(iter(inspected.unreadable.values()))
         others = len(inspected.unreadable) - 1
-        many = f" (and {others} more inputs cannot be used)" if others else ""
-        raise InputError(f"{file.name}: {footer.error}{many}")
+        more = f" (and {others} more inputs cannot be used)" if others else ""
+        raise InputError(f"{file.name}: {footer.error}{more}")
     if inspected.first_windows and inspected.first_windows[-1][1].hopeless:
         file, footer = inspected.first_windows[0]
         raise InputError(
@@ -133,7 +136,7 @@ def refuse_unusable(inspected: Inspected) -> None:
 
 
 def plan_to_resume(stored: Plan, output: OutputFolder, options: RunOptions) -> Plan:
-    """The plan whose budgets hold, without its inputs. The bound of ``--exact`` holds while its labels are kept."""
+    """The stored plan without its inputs, for its budgets. The bound of ``--exact`` holds while its labels are kept."""
     keeps = not options.rescore and output.store.list(RECEIPTS)
     return replace(stored, inputs={}, budgets=stored.budgets if keeps else replace(stored.budgets, exact=None))
 
@@ -147,10 +150,10 @@ def make_plan(
         shard.relative: InputRecord(uri=shard.file.uri, identity=shard.identity, groups=shard.groups)
         for shard in inspected.shards
     }
+    stored_inputs = stored.inputs if stored is not None else {}
     for relative, (file, _) in inspected.unreadable.items():
-        stored_inputs = stored.inputs if stored is not None else {}
-        before = [name for name, record in stored_inputs.items() if record.uri == file.uri]
-        inputs |= {name: InputRecord(uri=file.uri, identity=None) for name in before or [relative]}
+        earlier = [name for name, record in stored_inputs.items() if record.uri == file.uri]
+        inputs |= {name: InputRecord(uri=file.uri, identity=None) for name in earlier or [relative]}
     part = None
     if options.part is not None:
         number, count = options.part
@@ -181,7 +184,7 @@ def make_plan(
 
 
 def notes_of(todo: Mapping[Shard, Unusable]) -> list[str]:
-    """Which shards are scored again and why, and which are large. ``todo``: with why each is not done."""
+    """Lines about the shards that are scored again, by reason, and about large ones."""
     lines = [
         f"scored again ({count_of(len(paths), 'shard')}): {reason}: {named(paths)}"
         for reason, paths in group_by_reason(todo).items()
@@ -230,7 +233,7 @@ def score(
 
 
 def publish(writer: OutputWriter, temporary: str, receipt: Receipt) -> tuple[Receipt, float]:
-    """Name an output and write its receipt, which is returned with the seconds that this took. Threads call it
+    """Give an output its name and write its receipt; the receipt, and the seconds that this took. Threads may call it
     together."""
     began = time.perf_counter()
     writer.publish(Path(temporary) if temporary else None, receipt)
@@ -238,14 +241,14 @@ def publish(writer: OutputWriter, temporary: str, receipt: Receipt) -> tuple[Rec
 
 
 def quarantine(result: ShardResult, writer: OutputWriter, work: RunWork, reporter: Reporter) -> None:
-    """Store why a shard was not scored. An earlier output stays where it is, without a receipt."""
+    """Record why a shard was not scored. An earlier output of it stays, without a receipt."""
     work.failures[result.relative] = result.error
     writer.quarantine(result.relative, result.kind, result.error, result.identity)
     reporter.shard_failed(result.relative, result.error)
 
 
 def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seconds: float) -> RunSummary:
-    """The content of ``_run.json``. ``seconds``: of the whole run."""
+    """The content of ``_run.json``. ``seconds``: duration of the whole run."""
     counts = total(receipt.counts for receipt in totals.receipts)
     done = {receipt.relative for receipt in totals.receipts}
     stages = Counter(write=work.publishing)  # type: ignore[call-overload]  # seconds, which add up too
@@ -293,7 +296,7 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
 
 
 def outcome_of(summary: RunSummary, totals: Totals, work: RunWork, options: RunOptions) -> Outcome:
-    """How the run ended: 0, or 3 with the reasons."""
+    """The end of the run: exit code 0, or 3 with the reasons."""
     reasons = []
     if totals.missing:
         reasons.append(

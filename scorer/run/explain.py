@@ -33,42 +33,49 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Explanation:
-    """A stored row and its recomputation.
-
-    ``stored``: output columns of the row, see :data:`STORED`. ``recomputed``: ``None`` for a row that has an error in
-    place of a label, which ``why`` explains. ``difference``: largest |Δ| between stored and recomputed entailment
-    probabilities, ``None`` where one of them has none. ``allowed``: how much of the difference the measured bounds
-    explain, ``None`` where the run's bound is not known. ``within_bound``: the difference is not more than that.
-    ``same_labels``: stored and recomputed; ``None`` for an error.
-    """
+    """A stored row and its recomputation."""
 
     file: str
+    """Path of the output file below OUT."""
     row: int
+    """Number of the row in the file, from 0."""
     key: str
+    """Row key, in hexadecimal."""
     stored: dict[str, Any]
+    """Output columns of the row (:data:`STORED`)."""
     recomputed: Verdict | None
+    """The row scored again; ``None`` for a row with an error."""
     why: str | None
+    """Reason of the error; ``None`` for a row with a label."""
     difference: float | None
+    """Largest |Δ| between stored and recomputed entailment probabilities; ``None`` where one side has none."""
     allowed: float | None
+    """Largest difference that the measured bounds explain; ``None`` where the bound of the run is not known."""
     within_bound: bool | None
+    """Whether the difference is at most the allowed one."""
     same_labels: bool | None
+    """Whether the stored labels are those of the recomputation; ``None`` for an error."""
     stored_signature: str
+    """Signature of the stored row."""
     signature: str
+    """Signature of the recomputation."""
 
 
 def budgets_of_run(plan: Plan, settings: Settings) -> Budgets:
-    """Size, layout and attention of the calls of a run: a row is then computed as it was scored.
+    """Size, layout and attention of the calls of a run, so that a row is computed as it was scored.
 
-    Only the bound of ``--exact`` where ``settings`` mean another bundle or precision, or another kind of device.
+    Only the bound of ``--exact`` where ``settings`` have another bundle or precision, or another kind of device.
 
     Raises:
         BundleError, DeviceError: the bundle or the device of ``settings`` cannot be opened.
     """
     bundle, parts = Bundle.load(settings.bundle), plan.signature_parts
-    same = parts.get("model") == [bundle.name, bundle.sha256]
-    same = same and settings.precision in (plan.settings.get("precision"), parts.get("prec"))
-    same = same and parts.get("ep") == resolve_device(settings.device).kind
-    return plan.budgets if same else Budgets(exact=plan.budgets.exact)
+    computes_alike = (
+        parts.get("model") == [bundle.name, bundle.sha256]
+        and settings.precision in (plan.settings.get("precision"), parts.get("prec"))
+        and parts.get("ep") == resolve_device(settings.device).kind
+    )
+    return plan.budgets if computes_alike else Budgets(exact=plan.budgets.exact)
 
 
 def find_row(output: Output, row: str | None, key: str | None) -> int:
@@ -82,26 +89,27 @@ def find_row(output: Output, row: str | None, key: str | None) -> int:
     if row is not None:
         return _find_place(output, row)
     try:
-        wanted = bytes.fromhex(str(key))
+        raw_key = bytes.fromhex(str(key))
     except ValueError as e:
         raise UsageError(f"--key {key!r} is not hexadecimal") from e
     column = output.columns.output("row_key")
-    for window in output.windows([column]) if len(wanted) == SIZE else ():
+    for window in output.windows([column]) if len(raw_key) == SIZE else ():
         keys = window.table[column]
-        position = pc.index(keys, pa.scalar(wanted, keys.type)).as_py()
+        position = pc.index(keys, pa.scalar(raw_key, keys.type)).as_py()
         if position >= 0:
             return window.first + int(position)
     raise InputError(f"no row with key {key} in {output.name}; keys are the row_key column in hexadecimal, 32 digits")
 
 
-def _find_place(output: Output, given: str) -> int:
-    name, colon, number = given.rpartition(":")
+def _find_place(output: Output, place: str) -> int:
+    """The number of a row in an output, from ``FILE:N`` or ``N``."""
+    name, colon, number = place.rpartition(":")
     if not (number.isascii() and number.isdecimal() and len(number) < 19):
-        raise UsageError(f"--row {given!r}: write FILE:N, a path below the output folder and a row counted from 0")
+        raise UsageError(f"--row {place!r}: write FILE:N, a path below the output folder and a row counted from 0")
     files = sorted(planned for plan in output.plans for planned in plan.inputs)
     if not colon:
         if len(files) != 1:
-            raise UsageError(f"--row {given}: {output.name} has {len(files):,} files; write FILE:{number}")
+            raise UsageError(f"--row {place}: {output.name} has {len(files):,} files; write FILE:{number}")
         name = files[0]
     position = output.find(name, int(number))
     if position is not None:
@@ -116,16 +124,18 @@ def _find_place(output: Output, given: str) -> int:
 def _similar(name: str, files: list[str]) -> str | None:
     """The output file that a wrong name most likely means: the input's name, or a path that begins above OUT."""
     stem = name.rpartition("/")[2].partition(".")[0]
-    same = [file for file in files if name.endswith(f"/{file}")]
-    same += [file for file in files if file.rpartition("/")[2].partition(".")[0] == stem]
-    return next(iter([*same, *get_close_matches(name, files, 1)]), None)
+    similar = [file for file in files if name.endswith(f"/{file}")]
+    similar += [file for file in files if file.rpartition("/")[2].partition(".")[0] == stem]
+    return next(iter([*similar, *get_close_matches(name, files, 1)]), None)
 
 
 def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
-    """Score a stored row again and compare; one that has an error is explained as that error.
+    """Score a stored row again and compare; explain the error of a row without a label.
 
     Args:
-        number: of the row in the whole output.
+        output: the output with the row.
+        scorer: the scorer to compute it with.
+        number: number of the row in the whole output.
     """
     table = output.rows([number])[number]
     signature, names = output.full_signature, scorer.settings.columns
@@ -139,15 +149,15 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
     if stored.get("error") is not None:
         failed = RowError.parse(stored["error"])
     recomputed = scorer.score_row(columns.rows(row_table)) if failed is None else None
-    same = signature == scorer.full_signature
+    is_same_signature = signature == scorer.full_signature
     allowed, report = None, scorer.engine.report
     if output.runs and report is not None and recomputed is not None:
         # Under equal signatures, the other pairs of a batch may differ; otherwise each side may differ from the
         # checkpoint's fp32 by its own bound. If no logit moves by more than d, no softmax probability moves by more
         # than d/2: the absolute entries of a row of its Jacobian sum to 2p(1 - p).
         run = output.summary
-        bound, here = (run.invariance_error, report.invariance_error) if same else (run.bound, report.bound)
-        allowed = None if bound is None else 0.5 * (bound + here)
+        bounds = (run.invariance_error, report.invariance_error) if is_same_signature else (run.bound, report.bound)
+        allowed = None if bounds[0] is None else 0.5 * (bounds[0] + bounds[1])
     difference = _difference(stored, recomputed) if recomputed is not None else None
     file, row = output.locate(number)
     return Explanation(
@@ -169,7 +179,7 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
 
 
 def _difference(stored: dict[str, Any], recomputed: Verdict) -> float | None:
-    """See :class:`Explanation`."""
+    """Largest |Δ| between stored and recomputed entailment probabilities; ``None`` where one side has none."""
     pairs = [(stored.get("text_entailment"), recomputed.text_entailment)]
     pairs += zip(stored.get("fact_entailment") or [], recomputed.fact_entailment or [], strict=False)
     return max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=None)

@@ -36,8 +36,7 @@ class Inline(Executor):
         return inspected
 
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> None:
-        here = WorkerSlot("", self.job.settings.device)
-        request = self.job.open(plan, shards, here)
+        request = self.job.open(plan, shards, WorkerSlot("", self.job.settings.device))
         self._store, self._shards = open_output(request), ShardScorer(request, self._reporter.say)
 
     def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[ShardResult]:

@@ -22,7 +22,7 @@ from .executors import FooterRead, Inspect
 
 HOPELESS_AFTER_ROWS, HOPELESS_RATE = 10_000, 0.95
 MOST_FILES = 8
-"""Files whose first rows are looked at: one may be damaged by itself."""
+"""Files of which the first window is checked: one may be damaged by itself."""
 
 
 def inspect_files(request: Inspect) -> Iterator[FooterRead]:
@@ -58,7 +58,7 @@ def columns_of(schema: pa.Schema, settings: Settings) -> InputColumns:
 
 
 def parse_start(shard: Shard, settings: Settings, rows: int, max_bytes: int = WINDOW_BYTES) -> Iterator[Rows]:
-    """Windows of the first rows of a shard, parsed, as far as they can be read: what is wrong, the run says later."""
+    """Parse windows of the first rows of a shard, as far as they can be read: the run reports errors later."""
     start, find = limit_rows([shard], rows)[0], partial(columns_of, settings=settings)
     with suppress(ShardError, ColumnError):
         for columns, table in read_windows(start, find, max_rows=rows, max_bytes=max_bytes):
@@ -71,8 +71,8 @@ def kind_of(error: Exception) -> str:
 
 
 def check_first_window(shard: Shard, columns: InputColumns) -> str:
-    """Why none of the first rows of a shard gets a label; empty where one does, and where they cannot be read: the run
-    quarantines the shard then."""
+    """Why no row of the first window of a shard gets a label; empty where one does, and where the window cannot be
+    read: the run quarantines the shard then."""
     with suppress(ShardError):
         for rows in (FIRST_ROWS[0], WINDOW_ROWS):
             start = limit_rows([shard], rows)[0]
@@ -84,19 +84,23 @@ def check_first_window(shard: Shard, columns: InputColumns) -> str:
 
 
 def warning_of_backoff(facts: FactCounts, bundle: str) -> str:
-    """A warning of facts of the first window without a template; empty if there is nothing to say. ``bundle``: whose
-    own templates are used, empty where others are."""
+    """A warning about facts of the first window without a template; empty where all have one.
+
+    Args:
+        facts: counts of the facts of the first window.
+        bundle: name of the bundle, if its own templates are used; empty where others are.
+    """
     if not facts.backoff:
         return ""
     message = (
         f"warning: {percent(facts.backoff / facts.all)} of the facts in the first window have no template (backoff)"
     )
-    missing, known = sum(1 for counts in facts.by_predicate.values() if counts.backoff), len(facts.by_predicate)
-    if not bundle or missing <= known / 2:
+    by_backoff, predicates = sum(1 for counts in facts.by_predicate.values() if counts.backoff), len(facts.by_predicate)
+    if not bundle or by_backoff <= predicates / 2:
         return message
     return (
-        f"{message}; {missing} of {known} predicates are outside what the bundle {bundle} was made for, so its labels "
-        "may mean nothing here"
+        f"{message}; {by_backoff} of {predicates} predicates are outside what the bundle {bundle} was made for, so its "
+        "labels may mean nothing here"
     )
 
 
@@ -114,7 +118,7 @@ def warnings_of_sentences(columns: InputColumns, table: pa.Table, pipeline: Pipe
 
 
 def refuse_hopeless(seen: Counts, max_error_rate: float) -> None:
-    """Stop a run of which nearly all of the first rows have errors, instead of going on for a night."""
+    """Stop a run if nearly all of its first rows have errors, instead of going on for a night."""
     if seen.error_rate > max(HOPELESS_RATE, max_error_rate):
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(seen.rows.errors.items()))
         raise InputError(

@@ -26,49 +26,65 @@ TIMED_SECONDS = 3.0
 
 
 class PlannedRun(OpenRecord, frozen=True, kw_only=True):
-    """Preview of a run.
-
-    ``shards``, ``rows``: of the inputs; ``unreadable``: why a file cannot be scored, by the path of its output.
-    ``done``: shards that would be skipped; ``again``: outputs that would be scored again, by reason; ``refused``: why
-    the run would end before it writes. ``sampled_rows``: those that the following is about: ``first_facts``, as the
-    model reads them, ``first_text``, the text of that row under ``--reading plain``, ``facts``, ``checks``, distinct
-    ``pairs``, ``errors`` by kind, and the use of ``sentences`` that say several facts. ``pairs_per_s``: the rate of the
-    model, ``seconds``: what all rows to score take at this rate; ``None`` where nothing is to be scored.
-    ``best_device``, ``best_seconds``: the same on a faster device that the bundle was measured on, ``None`` without.
-    """
+    """Preview of a run."""
 
     shards: int
+    """Shards of the inputs."""
     rows: int
+    """Rows of the inputs."""
     unreadable: dict[str, str]
+    """Reasons of files that cannot be scored, by the path of the output."""
     signature: str
+    """Signature of the scores in one line."""
     device: str
+    """Device that would compute."""
     precision: str
+    """Precision of the model."""
     done: int
+    """Shards that would be skipped."""
     rows_to_score: int
+    """Rows of the other shards."""
     again: dict[str, list[str]]
+    """Outputs that would be scored again, by reason."""
     refused: str | None
+    """Why the run would end before it writes; ``None`` if it would not."""
     sampled_rows: int
+    """Rows of the sample, to which all fields up to ``sentences`` refer."""
     first_facts: list[str]
+    """Facts of the first row that has any, as the model reads them."""
     first_text: str | None = None
+    """Text of that row under ``--reading plain``, as the model reads it."""
     facts: FactCounts
+    """Facts with a template, and by backoff."""
     checks: int
+    """Number of checks."""
     pairs: int
+    """Number of distinct pairs."""
     errors: dict[str, int]
+    """Rows with an error, by kind."""
     sentences: list[SentenceUse]
+    """Use of the sentences that say several facts."""
     pairs_per_s: float | None = None
+    """Rate of the model; ``None`` where nothing is to be scored."""
     seconds: float | None = None
+    """Time of all rows to score at this rate."""
     best_device: str | None = None
+    """Faster device that the bundle was measured on; ``None`` without one."""
     best_seconds: float | None = None
+    """Time of all rows to score on the faster device."""
 
 
 def plan_run(
     options: RunOptions, settings: Settings, show: Show, reporter: Reporter, *, has_output: bool
 ) -> PlannedRun:
-    """Find out what a run would do.
+    """Preview a run; nothing is written.
 
     Args:
-        options: of the run. show: is told of each thing when it is known. reporter: as of a run.
-        has_output: compare with the output of the options.
+        options: options of the run.
+        settings: settings of its scorer.
+        show: called with each line for the user, as soon as it is known.
+        reporter: receives the events of the executor.
+        has_output: whether to compare with the output of the options.
 
     Raises:
         ScorerError: as a run.
@@ -91,7 +107,7 @@ def plan_run(
 
 
 def _compare(inline: Inline, inspected: Inspected, has_output: bool, show: Show) -> dict[str, Any]:
-    """Compare with the output: what is done, or would be scored again or refused. Opens the model for its signature."""
+    """Compare with the output: shards that are done, scored again or refused. Opens the model for its signature."""
     options = inline.job.options
     output = OutputFolder(options.out) if has_output else None
     stored = output.read_plan(show) if output is not None else None
@@ -125,10 +141,10 @@ class _Rate(NamedTuple):
 
 
 def _times(inline: Inline, rate: _Rate, pairs: float) -> dict[str, Any]:
-    """Seconds for so many pairs, here and on the best device that the bundle was measured on. Keeps the rate."""
+    """Seconds for so many pairs, on this device and on the best one that the bundle was measured on. Keeps the rate."""
     digest, device = inline.scorer.engine.bundle.sha256, inline.info.origin.device.description
-    here = MeasuredRate(device=device, precision=inline.scorer.engine.precision, tokens_per_s=rate.tokens_per_s)
-    keep_rate(digest, here)
+    precision = inline.scorer.engine.precision
+    keep_rate(digest, MeasuredRate(device=device, precision=precision, tokens_per_s=rate.tokens_per_s))
     seconds = pairs / rate.pairs_per_s
     times: dict[str, Any] = {"pairs_per_s": round(rate.pairs_per_s, 1), "seconds": round(seconds, 3)}
     best = best_rate(digest)

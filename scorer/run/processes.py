@@ -30,7 +30,7 @@ from .workers import MOST_DEATHS, RunStoppedError, Worker, WorkerEnded, Workers
 
 
 class Processes(Executor):
-    """A worker process a slot. The first one reads the footers and finds the budgets; the others take them."""
+    """One worker process a slot. The first one reads the footers and measures the budgets; the others take them."""
 
     def __init__(self, job: Job, slots: Sequence[WorkerSlot], reporter: Reporter) -> None:
         self.job, self._slots, self._reporter = job, slots, reporter
@@ -44,8 +44,8 @@ class Processes(Executor):
         self._workers.close()
 
     def inspect(self, files: Sequence[InputFile]) -> Inspected:
-        """Starts the workers. A file at which the first one ended is read again by a new one, which does nothing else;
-        only if this one ends, too, the file is given up."""
+        """Start the workers. A file that ended the first one is read again by a new worker, which does nothing else; it
+        is given up only if this one ends, too."""
         workers = self._workers
         for slot in self._slots:
             workers.add(slot)
@@ -70,12 +70,12 @@ class Processes(Executor):
                     is_alone = not is_alone
                 else:
                     continue
-                if asked := [left[0]] if is_alone else list(left):
-                    reader.send(self.job.inspect(asked, inspected.rows, opens=False), len(asked))
+                if unread := [left[0]] if is_alone else list(left):
+                    reader.send(self.job.inspect(unread, inspected.rows, opens=False), len(unread))
         return inspected
 
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> None:
-        """The first worker finds out; the others take what it found."""
+        """The first worker opens the scorer and measures; the others take its budgets."""
         workers, first = self._workers, self._workers.all[0]
         first.send(self.job.open(plan, shards, first.slot))
         while not first.is_ready:
@@ -89,7 +89,7 @@ class Processes(Executor):
         return self._workers.score(shards, begin, temporary)
 
     def start(self, slot: WorkerSlot) -> WorkerHandle:
-        """See :class:`.Site`, as of the following. The worker that was started before all else is the first."""
+        """See :class:`.Site`. The first worker is the one that the command started before all else."""
         process = EARLY.pop() if EARLY else WorkerProcess(WORKER, Reply)
         process.receives = Reply
         return process
@@ -98,7 +98,7 @@ class Processes(Executor):
         pass
 
     def ends_run(self, worker: Worker, error: ScorerError) -> bool:
-        """The first one opens the scorer for all, and what inputs or options lack, no other worker has."""
+        """The first worker opens the scorer for all; an error of inputs or options is that of every worker."""
         is_first = not self._workers.has_begun and worker is self._workers.all[0]
         return is_first or len(self._workers.all) == 1 or isinstance(error, InputError | OutputError | UsageError)
 
@@ -111,7 +111,12 @@ class Processes(Executor):
 
 
 def _crashed_at(file: InputFile, ended: WorkerEnded, deaths: int) -> FooterRead:
-    """The result of a file that ended a worker which read it and did nothing else. ``deaths``: such files in a row.
+    """The result of a file that ended a worker by itself.
+
+    Args:
+        file: the file.
+        ended: the end of the worker.
+        deaths: number of such files in a row.
 
     Raises:
         RunStoppedError: these are too many.

@@ -77,18 +77,18 @@ def connect(address: str) -> Iterator[Any]:
         import ray
     except ImportError as error:
         raise MissingDependencyError(f"--ray needs Ray 2.60 or later; {install_hint('ray')}") from error
-    more = {}
-    named = os.environ.get("RAY_ADDRESS", address) if address == "auto" else address
-    cluster = _on_this_machine() if named == "auto" else named
+    options = {}
+    configured = os.environ.get("RAY_ADDRESS", address) if address == "auto" else address
+    cluster = _on_this_machine() if configured == "auto" else configured
     if cluster is None:
-        address, more = "local", {"include_dashboard": False}
+        address, options = "local", {"include_dashboard": False}
     elif why := listening_error(cluster, _CONNECT_SECONDS):
         # Ray tries for a minute, and then ends the process
         raise DeviceError(
             f"--ray {address}: nothing answers there ({why}); give the address that `ray start --head` printed"
         )
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **more)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **options)
     except Exception as error:  # ConnectionError, RuntimeError, ValueError, and some of Ray's own
         raise DeviceError(
             f"--ray {address}: {first_line(error)}; start a cluster with `ray start --head`, or give this machine the "
@@ -131,35 +131,43 @@ def listening_error(address: str, wait_seconds: float = _ANSWER_SECONDS) -> str:
 
 @dataclass(frozen=True)
 class Node:
-    """A node of a Ray cluster that is alive. ``cpus``, ``gpus``: that Ray may give out, in use or not."""
+    """A node of a Ray cluster that is alive."""
 
     id: str
+    """Id that Ray gave it."""
     host: str
+    """Host name."""
     cpus: int
+    """Processors that Ray may give out, in use or not."""
     gpus: int
+    """GPUs that Ray may give out, in use or not."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RaySlot(WorkerSlot):
-    """A slot for one worker on a node. ``reserved``, ``gpus``: the processors and GPUs that its actor reserves.
-    ``number``: of the worker on its node."""
+    """A slot for one worker on a node."""
 
     node: str
+    """Id of the node."""
     reserved: int
+    """Processors that its actor reserves."""
     gpus: int
+    """GPUs that its actor reserves."""
     number: int
+    """Number of the worker on its node."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """Share of each worker. ``gpus``: 1 or 0. ``cpus``: processors; ``None`` for all of its node, or one next to a
-    GPU."""
+    """Share of each worker."""
 
     gpus: int
+    """GPUs, 1 or 0."""
     cpus: int | None = None
+    """Processors; ``None`` for all of its node, or for one next to a GPU."""
 
     def count(self, node: Node) -> int:
-        """How many workers a node has room for."""
+        """Number of workers that a node has room for."""
         if self.gpus:
             return node.gpus if not self.cpus else min(node.gpus, node.cpus // self.cpus)
         return node.cpus // (self.cpus or max(node.cpus, 1))
@@ -169,28 +177,30 @@ def demand_of(device: str, cpus: int | None, nodes: Sequence[Node]) -> Demand:
     """Choose the share of each worker; ``auto`` is a GPU if a node has one, otherwise processors.
 
     Args:
-        device, cpus: of ``--device`` and ``--ray-cpus``.
+        device: value of ``--device``.
+        cpus: value of ``--ray-cpus``.
+        nodes: nodes of the cluster.
 
     Raises:
         UsageError: a device of one machine.
-        DeviceError: no node has what a worker needs.
+        DeviceError: no node has these processors or GPUs.
     """
     if device not in ("auto", "cpu", "cuda"):
         raise UsageError(f"--device {device} with --ray: Ray chooses the GPU of a worker; write auto, cpu or cuda")
     gpus = sum(node.gpus for node in nodes)
     demand = Demand(int(device == "cuda" or (device == "auto" and gpus > 0)), cpus)
     if not any(demand.count(node) for node in nodes):
-        wanted = " and ".join(["a GPU"] * demand.gpus + [f"{cpus or 1} CPU cores"] * (not demand.gpus or bool(cpus)))
+        share = " and ".join(["a GPU"] * demand.gpus + [f"{cpus or 1} CPU cores"] * (not demand.gpus or bool(cpus)))
         most = max((node.cpus for node in nodes), default=0)
         raise DeviceError(
-            f"--ray: no node of the cluster has {wanted} to give out (nodes: {len(nodes)}, most CPU cores of a node: "
+            f"--ray: no node of the cluster has {share} to give out (nodes: {len(nodes)}, most CPU cores of a node: "
             f"{most}, GPUs: {gpus}); start nodes, or change --device or --ray-cpus"
         )
     return demand
 
 
 def slots_of(nodes: Sequence[Node], demand: Demand) -> list[RaySlot]:
-    """The slots for workers, by node. A name is the host's, with more where hosts or workers have the same."""
+    """The slots for workers, by node. A name is the host, with an id or a number where it would be ambiguous."""
     hosts = Counter(node.host for node in nodes)
     slots = []
     for node in nodes:
@@ -208,7 +218,9 @@ class Nodes:
     """The nodes of the cluster that this process is connected to.
 
     Args:
-        ask: see :func:`listening_error`. now: seconds on a clock that does not go back.
+        ray: module of Ray.
+        ask: see :func:`listening_error`.
+        now: seconds on a clock that does not go back.
     """
 
     def __init__(
@@ -244,19 +256,22 @@ class Nodes:
         nodes = []
         for node in self._ray.nodes():
             if node["Alive"]:
-                given, host = node.get("Resources", {}), node.get("NodeManagerHostname") or "node"
-                nodes.append(Node(node["NodeID"], host, int(given.get("CPU", 0)), int(given.get("GPU", 0))))
+                resources, host = node.get("Resources", {}), node.get("NodeManagerHostname") or "node"
+                nodes.append(Node(node["NodeID"], host, int(resources.get("CPU", 0)), int(resources.get("GPU", 0))))
         self._alive = sorted(nodes, key=lambda node: node.id)
         return self._alive
 
 
 @dataclass(frozen=True)
 class SentFile:
-    """A file of the driver. ``name``: below the folder of a node; ``source``: absolute path on the driver's machine."""
+    """A file of the driver."""
 
     name: str
+    """Path below the folder of a node."""
     source: str
+    """Absolute path on the machine of the driver."""
     sha256: str
+    """SHA-256 as hex."""
 
     def is_at(self, path: Path) -> bool:
         """Whether a path of this machine has its content."""
@@ -270,7 +285,7 @@ def files_of(settings: Settings) -> tuple[SentFile, ...]:
     precision, and fp32 for ``--exact`` and for rows that are not finite), and the template file.
 
     Raises:
-        BundleError, TemplateError: something is not there, or not what was exported.
+        BundleError, TemplateError: a file does not exist, or is not the one that was exported.
     """
     files = []
     if str(settings.bundle) not in BUILTIN_BUNDLES:
@@ -293,7 +308,7 @@ def parts_of(files: Sequence[SentFile], put: Callable[[bytes], Any]) -> Parts:
     """Put the files into the object store, in parts that a small one has room for.
 
     Raises:
-        BundleError: a file cannot be read any more. :func:`place_files` finds what changed since :func:`files_of`.
+        BundleError: a file cannot be read any more. :func:`place_files` finds changes since :func:`files_of`.
     """
     parts = {}
     for sent in files:
@@ -309,14 +324,15 @@ def place_files(files: Sequence[SentFile], parts: Parts | None, get: Callable[[A
     """The folder of this node that has the files; empty where they are in the driver's places.
 
     Args:
-        parts: what :func:`parts_of` gave; ``None`` to look only.
-        get: takes one out of the object store.
+        files: files of the driver.
+        parts: their parts in the object store (:func:`parts_of`); ``None`` to look for the files only.
+        get: takes a part out of the object store.
 
     Returns:
-        ``None`` where they are not here and were not sent.
+        ``None`` where this node lacks them and they were not sent.
 
     Raises:
-        ScorerError: they cannot be written, or are not what the driver had at first.
+        ScorerError: they cannot be written, or changed since the driver read them first.
     """
     if all(sent.is_at(Path(sent.source)) for sent in files):
         return ""

@@ -278,7 +278,7 @@ class Ray(Executor):
         return self._workers.score(shards, begin, temporary)
 
     def start(self, slot: WorkerSlot) -> WorkerHandle:
-        """See :class:`.Site`, as of the following."""
+        """See :class:`.Site`."""
         assert isinstance(slot, RaySlot)
         return RayProcess(self, slot)
 

@@ -44,28 +44,35 @@ Words = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
 
 
-def find_earlier(given: Iterable[Location], out: Location | None = None) -> list[Location]:
-    """The earlier outputs at some places, or their parts below them, each once and none ``out``; opens only their
-    plans."""
-    places: dict[Location, Location] = {}
+def find_earlier(outs: Iterable[Location], out: Location | None = None) -> list[Location]:
+    """The outputs of earlier runs, or their parts below these locations, each once; opens only their plans.
+
+    Args:
+        outs: values of ``--reuse``.
+        out: output of this run, which may not be one of them.
+
+    Raises:
+        UsageError: one is ``out``. OutputError: one is not an output, or a part is missing.
+    """
+    locations: dict[Location, Location] = {}
     parts: dict[str, dict[str, Plan]] = {}
-    for place in find_outputs(given):
-        real = resolved(place)
+    for location in find_outputs(outs):
+        real = resolved(location)
         if out is not None and real == resolved(out):
             raise UsageError(
-                f"--reuse {place} is the output folder itself; a run resumes there without being asked, so leave "
+                f"--reuse {location} is the output folder itself; a run resumes there without being asked, so leave "
                 "--reuse out, or choose another --out"
             )
-        plan = OutputFolder(place, patient=False).read_plan(lambda message: None)
+        plan = OutputFolder(location, patient=False).read_plan(lambda message: None)
         if plan is None:
-            raise OutputError(f"--reuse {place} is not an output of `scorer run`: it has no readable _plan.json")
-        if real not in places and plan.part is not None:
+            raise OutputError(f"--reuse {location} is not an output of `scorer run`: it has no readable _plan.json")
+        if real not in locations and plan.part is not None:
             run = canonical([plan.part.count, plan.part.shards, plan.signature, plan.signature_parts])
-            parts.setdefault(run, {})[str(place)] = plan
-        places.setdefault(real, place)
+            parts.setdefault(run, {})[str(location)] = plan
+        locations.setdefault(real, location)
     for of_one_run in parts.values():
         check_parts(of_one_run, advice="pass --reuse with the folder above them")
-    return list(places.values())
+    return list(locations.values())
 
 
 @dataclass(frozen=True)
@@ -100,14 +107,18 @@ class EarlierShard:
 
 @dataclass
 class EarlierOutput:
-    """The output of an earlier run. ``signature``: that of its plan. ``origins``: where its labels were computed, empty
-    where its ``_run.json`` does not say. ``refused``: shards that are not used, by reason."""
+    """The output of an earlier run."""
 
     name: str
+    """Path or URI."""
     signature: Signature
+    """Signature of its plan."""
     origins: tuple[ComputeEnvironment, ...]
+    """Environments in which its labels were computed; empty where its ``_run.json`` does not say."""
     shards: list[EarlierShard] = field(default_factory=list)
+    """Shards that are used."""
     refused: Counter[str] = field(default_factory=Counter)
+    """Number of shards that are not used, by reason."""
 
     @property
     def rows(self) -> int:
@@ -121,7 +132,7 @@ class EarlierOutput:
 
 
 def open_earlier(out: Location, signature: Signature, labels: pa.Schema) -> EarlierOutput:
-    """Look at every shard of an earlier output that has a receipt; the usable ones, whose labels have this
+    """Look at every shard of an earlier output that has a receipt; a shard is used if its labels have this
     signature."""
     folder = OutputFolder(out)
     plan = folder.read_plan()
@@ -167,15 +178,15 @@ def _open_shard(
         prefix=next((name.removesuffix(KEY) for name in reversed(schema.names) if name.endswith(KEY)), "")
     )
     for label in labels:
-        place = schema.get_field_index(names.output(label.name))  # -1 also of a name that is there twice
-        if place < 0 or _plain(schema.types[place]) != _plain(label.type):
+        position = schema.get_field_index(names.output(label.name))  # -1 also for a name that two columns have
+        if position < 0 or _plain(schema.types[position]) != _plain(label.type):
             return Unusable(f"no column {label.name}")
     groups = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
     return EarlierShard(store, relative, info.version, receipt.output.sha256, names, groups)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """A type without its dictionary, whose index has another width in Parquet."""
+    """A type without its dictionary: Parquet gives it an index of another width."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
@@ -184,9 +195,15 @@ def _unreadable(name: str, error: Exception) -> OutputError:
 
 
 class EarlierRows:
-    """The rows of shards, numbered through in the order given: all keys once, then the rows that are asked for. A
-    window mostly needs one row group, so whole ones are decoded, and the last kept. ``columns``: without prefix, with
-    the key."""
+    """The rows of shards, numbered through in their order: all keys once, then rows by number.
+
+    A window mostly needs one row group, so whole ones are decoded, and the last ones kept.
+
+    Args:
+        shards: shards with the rows.
+        columns: columns to read, without prefix; the key is one of them.
+        cached: number of decoded row groups to keep.
+    """
 
     def __init__(self, shards: Sequence[EarlierShard], columns: Sequence[str], cached: int = CACHED_GROUPS) -> None:
         self._groups = [(shard, group) for shard in shards for group in range(len(shard.groups))]
@@ -203,11 +220,11 @@ class EarlierRows:
     def take(self, numbers: Numbers) -> pa.Table:
         """The columns of rows by number, in the order asked for. int64, *Shape:* (n,) → n rows."""
         groups = np.searchsorted(self._starts, numbers, side="right") - 1
-        tables, places = [], []
+        tables, positions = [], []
         for group in np.unique(groups).tolist():
-            places.append(np.flatnonzero(groups == group))
-            tables.append(self.group(group).take(pa.array(numbers[places[-1]] - self._starts[group])))
-        return pa.concat_tables(tables).take(pa.array(np.argsort(np.concatenate(places))))
+            positions.append(np.flatnonzero(groups == group))
+            tables.append(self.group(group).take(pa.array(numbers[positions[-1]] - self._starts[group])))
+        return pa.concat_tables(tables).take(pa.array(np.argsort(np.concatenate(positions))))
 
     def _read(self, columns: Sequence[str], number: int) -> pa.Table:
         """Columns of a row group, under their plain names."""
@@ -243,7 +260,7 @@ class KeyIndex:
 
     Args:
         keys: first words, and their row numbers. *Shape:* (n,) each.
-        rows: that there are, with and without a label.
+        rows: number of all rows, with and without a label.
     """
 
     def __init__(self, keys: Iterable[tuple[Words, Numbers]], rows: int) -> None:
@@ -266,13 +283,13 @@ class KeyIndex:
         """Row numbers of keys given by their first words, -1 where there is none. *Shape:* (n,) → int64, (n,)."""
         if not len(self):
             return np.full(len(words), -1, np.int64)
-        wanted = self._prefixes(words)
-        at = np.searchsorted(self._entries, wanted)  # behind all that are less
-        distances = self._entries[np.minimum(at, len(self) - 1)] - wanted
+        prefixes = self._prefixes(words)
+        positions = np.searchsorted(self._entries, prefixes)  # behind all entries that are less
+        distances = self._entries[np.minimum(positions, len(self) - 1)] - prefixes
         return np.where(distances >> self._bits == 0, distances.astype(np.int64), -1)
 
     def count_between(self, first: int, end: int) -> int:
-        """How many of the row numbers lie in [first, end)."""
+        """Number of row numbers in [first, end)."""
         numbers = self._entries - self._prefixes(self._entries)
         return int(((numbers >= first) & (numbers < end)).sum())
 
@@ -281,15 +298,16 @@ class Reuse:
     """Finds rows in earlier outputs; an :class:`.OutputError` if one changed since it was opened, or cannot be read.
 
     Args:
-        outs: paths or URIs; of a row in several, the first one's label is taken.
-        signature: of this run. names: its columns.
+        outs: paths or URIs; a row of several outputs gets the label of the first.
+        signature: signature of this run.
+        names: column names of this run.
     """
 
     def __init__(self, outs: Sequence[str], signature: Signature, names: ColumnNames) -> None:
         self._signature = signature
         self._labels = pa.schema([column for column in output_schema(names) if column.name != "reused"])
-        places = find_earlier(map(parse_location, outs))
-        self._outputs = [open_earlier(place, signature, self._labels) for place in places]
+        locations = find_earlier(map(parse_location, outs))
+        self._outputs = [open_earlier(location, signature, self._labels) for location in locations]
         self._rows = EarlierRows([shard for output in self._outputs for shard in output.shards], self._labels.names)
         self._index: KeyIndex | None = None
 
@@ -325,32 +343,39 @@ class Reuse:
             outputs=tuple(outputs),
         )
 
-    def find(self, keys: pa.Array, wanted: npt.NDArray[np.bool_]) -> tuple[Numbers, dict[str, pa.Array]]:
-        """Find the rows of a window by their keys: positions of those that are found, and their labels by column.
-        ``wanted``: of each row, whether to look for it. *Shape:* (rows,)"""
+    def find(self, keys: pa.Array, is_sought: npt.NDArray[np.bool_]) -> tuple[Numbers, dict[str, pa.Array]]:
+        """Find the rows of a window by their keys.
+
+        Args:
+            keys: row keys. *Shape:* (rows,).
+            is_sought: whether to look for each row. *Shape:* (rows,).
+
+        Returns:
+            Positions of the rows that were found, and their labels by column. *Shape:* (found,) each.
+        """
         words = key_words(keys)
         numbers = np.full(len(keys), -1, np.int64)
         if self._index is not None:
-            numbers[wanted] = self._index.find(words[wanted, 0])
+            numbers[is_sought] = self._index.find(words[is_sought, 0])
         rows = np.flatnonzero(numbers >= 0)
         table = self._labels.empty_table()
         if len(rows):
             table = self._rows.take(numbers[rows])
-            same = (key_words(one_chunk(table[KEY])) == words[rows]).all(axis=1)
-            rows, table = rows[same], table.filter(pa.array(same))
+            has_key = (key_words(one_chunk(table[KEY])) == words[rows]).all(axis=1)
+            rows, table = rows[has_key], table.filter(pa.array(has_key))
         return rows, {
             label.name: _label_column(table[label.name], label) for label in self._labels if label.name != KEY
         }
 
 
-def _label_column(column: pa.ChunkedArray, wanted: pa.Field) -> pa.Array:
+def _label_column(column: pa.ChunkedArray, label: pa.Field) -> pa.Array:
     """A column as a run makes it: Parquet gives dictionaries in another width and order."""
-    values = _VALUES.get(wanted.name)
+    values = _VALUES.get(label.name)
     if values is None:
         return one_chunk(column)
     texts = one_chunk(column.cast(pa.string()))
     codes = pc.index_in(texts, pa.array(values))
     if codes.null_count:
         unknown = texts.filter(codes.is_null())[0].as_py()
-        raise OutputError(f"an earlier output has {wanted.name} = {unknown!r}, which is not a label; do not --reuse it")
+        raise OutputError(f"an earlier output has {label.name} = {unknown!r}, which is not a label; do not --reuse it")
     return pa.DictionaryArray.from_arrays(codes.cast(pa.int8()), pa.array(values))

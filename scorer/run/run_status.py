@@ -18,54 +18,62 @@ from ..storage.store import FileInfo
 from ..system.codec import OpenRecord
 
 RECENT_S = 600.0
-"""The rate is that of the shards finished in so many seconds."""
+"""Seconds before now in which finished shards count for the rate."""
 
 
 class RunStatus(OpenRecord, frozen=True, kw_only=True):
-    """A run, or all parts of one that were given.
-
-    ``planned``, ``done``, ``failed``, ``waiting``: shards. ``failures``: quarantined shards by kind of error.
-    ``devices``: finished shards by the device that scored them. ``rows``: in finished shards. ``rows_per_s``: of all
-    workers, ``None`` if no shard was finished recently. ``left_s``: estimated from the rate and the mean size of a
-    shard. ``finished``: whether the run is complete. ``missing_parts``: numbers of the parts that were not given.
-    ``stale``: outputs without an input. ``holders``: the processes that hold the outputs now.
-    """
+    """A run, or several parts of one."""
 
     schema: int = 5
+    """Version of the format."""
     out: str
+    """Paths or URIs of the outputs."""
     finished: bool
+    """Whether the run is complete."""
     planned: int
+    """Shards of the plan."""
     done: int
+    """Shards with a receipt."""
     failed: int
+    """Quarantined shards."""
     waiting: int
+    """Shards that are neither done nor quarantined."""
     failures: dict[str, int]
+    """Quarantined shards by kind of error."""
     devices: dict[str, int]
+    """Finished shards by the device that scored them."""
     rows: int
+    """Rows of finished shards."""
     rows_per_s: float | None
+    """Rate of all workers; ``None`` if no shard was finished recently."""
     left_s: float | None
+    """Time left, estimated from the rate and the mean size of a shard; ``None`` without a rate."""
     missing_parts: list[int]
+    """Numbers of the parts that are not among the outputs."""
     stale: list[str]
+    """Outputs without an input."""
     holders: list[LockRecord]
+    """Processes that hold the outputs now."""
 
 
 def status_of(outs: Sequence[Location]) -> RunStatus:
-    """Look at an output, or at the parts of one; nothing is written.
+    """Read the status of an output, or of the parts of one; nothing is written.
 
     Raises:
         OutputError: one is not an output, cannot be read, or they are not parts of one run.
     """
     folders = [_opened(out) for out in find_outputs(outs)]
-    missing = check_parts({str(output.location): plan for output, plan, _ in folders}, allow_partial=True)
+    missing_parts = check_parts({str(output.location): plan for output, plan, _ in folders}, allow_partial=True)
     done: list[Receipt] = []
     failed: list[FailedShard] = []
-    rate, finished = 0.0, not missing
+    rate, finished = 0.0, not missing_parts
     for output, plan, files in folders:
         receipts = output.receipts(plan.inputs)
         finished = finished and output.why_unfinished(receipts) is None
-        mine = [receipt for receipt in receipts.values() if isinstance(receipt, Receipt)]
+        usable = [receipt for receipt in receipts.values() if isinstance(receipt, Receipt)]
         failed += output.quarantined(plan, receipts)
-        done += mine
-        rate += _rate(mine, plan, files[PLAN].modified)
+        done += usable
+        rate += _rate(usable, plan, files[PLAN].modified)
     planned = sum(len(plan.inputs) for _, plan, _ in folders)
     waiting, rows = planned - len(done) - len(failed), sum(record.output.rows for record in done)
     return RunStatus(
@@ -80,14 +88,14 @@ def status_of(outs: Sequence[Location]) -> RunStatus:
         rows=rows,
         rows_per_s=round(rate, 1) if rate else None,
         left_s=round(waiting * rows / len(done) / rate, 1) if rate and done else None,
-        missing_parts=list(missing),
+        missing_parts=list(missing_parts),
         stale=[name for output, plan, files in folders for name in extra_outputs(files, plan, plan).stale],
         holders=[holder for output, _, _ in folders if (holder := lock_holder(output.store)) is not None],
     )
 
 
 def stale_files(outs: Sequence[Location]) -> list[str]:
-    """Absolute paths or URIs of the outputs without an input, and of what was recorded about them.
+    """Absolute paths or URIs of the outputs without an input, and of their records.
 
     Raises:
         OutputError: see :func:`status_of`.
@@ -108,10 +116,16 @@ def _opened(out: Location) -> tuple[OutputFolder, Plan, Mapping[str, FileInfo]]:
     return output, plan, files
 
 
-def _rate(done: Sequence[Receipt], plan: Plan, planned: float) -> float:
-    """Rows a second of the shards of this plan that were finished recently. ``planned``: when it was written."""
+def _rate(done: Sequence[Receipt], plan: Plan, written: float) -> float:
+    """Rows a second of the shards of this plan that were finished recently.
+
+    Args:
+        done: receipts of finished shards.
+        plan: the plan.
+        written: time at which the plan was written, in seconds since 1970.
+    """
     now, digest = time.time(), plan.digest
-    since = max(planned, now - RECENT_S)
+    since = max(written, now - RECENT_S)
     recent = [receipt for receipt in done if receipt.plan == digest and _seconds(receipt.created) >= since - 1]
     return sum(receipt.output.rows for receipt in recent) / max(now - since, 1.0)
 

@@ -1,9 +1,8 @@
 """A worker process: ``python -P -m scorer.run.worker FD``. It does what the driver asks for over the connection FD.
 
 It reads footers, then opens the scorer, then reads, scores and writes shards, and puts them into the object store if
-the output is one. An error that nobody expected ends it
-with a traceback, which the driver reads as a death; it never ends by way of threads and destructors, one of which may
-wait for ever.
+the output is one. An unexpected error ends it with a traceback, which the driver reads as a death; it never ends by way
+of threads and destructors, one of which may wait for ever.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Replies(Protocol):
 
 
 def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
-    """Read footers until the scorer is to be opened, then score; tell why it cannot go on."""
+    """Read footers until the request to open the scorer, then score; report an error to the driver."""
     with _telling(channel):
         from ..inference.session import open_bundle
         from .inspection import inspect_files
@@ -88,7 +87,7 @@ def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
 
 
 def open_output(request: Open) -> Store | None:
-    """The object store that the outputs of a run are put into; ``None`` for a folder."""
+    """The object store of the outputs of a run; ``None`` for a folder."""
     from ..storage.location import parse_location
     from ..storage.store import open_store
 
@@ -96,7 +95,7 @@ def open_output(request: Open) -> Store | None:
 
 
 def uploaded(store: Store | None, result: ShardResult) -> ShardResult:
-    """The result of a shard whose output is where it is published from: in its object store, if it goes to one."""
+    """The result of a shard after its upload, if its output goes to an object store."""
     from ..storage.output_writer import upload
 
     if store is None or result.receipt is None:
@@ -111,7 +110,7 @@ def _send_uploaded(channel: Replies, store: Store, result: ShardResult) -> None:
 
 @contextmanager
 def _telling(channel: Replies) -> Iterator[None]:
-    """Tell the driver why this worker cannot go on; an unexpected error ends the process."""
+    """Send an error to the driver; an unexpected one ends the process."""
     try:
         yield
     except ScorerError as error:

@@ -38,25 +38,22 @@ from .executors import (
 )
 
 HANG_SECONDS = 600.0
-"""A worker that owes a reply and makes no progress for so long is killed."""
+"""Seconds without progress after which a worker that owes a reply is killed."""
 IN_FLIGHT = 2
-"""Shards that a worker has at a time: one that it scores, and the next."""
+"""Shards of a worker at a time: the one that it scores, and the next."""
 UPLOADED_AT_ONCE = 4
 """Further shards that a worker has on their way to an object store."""
 MOST_DEATHS = 5
-"""So many shards, or files, in a row that each end a worker stop the run: it is not the shards."""
+"""Shards, or files, in a row that each end a worker, after which the run stops: the shards are not the cause."""
 
 
 class WorkerEnded(NamedTuple):
-    """The end of a worker, in place of a message.
-
-    Attributes:
-        end: the way in which it ended.
-        lacks_memory: it said before that it lacks memory.
-    """
+    """The end of a worker, in place of a message."""
 
     end: WorkerEnd
+    """Cause of the end."""
     lacks_memory: bool = False
+    """Whether it had reported that it lacks memory."""
 
     @property
     def reason(self) -> str:
@@ -72,26 +69,28 @@ class RunStoppedError(ScorerError):
 
 @dataclass(eq=False)
 class Worker:
-    """A worker and what the driver knows of it.
-
-    Attributes:
-        has_started: it has sent a message.
-        is_isolated: it has one shard, under suspicion.
-        owed: replies that it still has to send.
-        heard: when it last said or was asked something.
-        tasks: shards in flight, by output.
-    """
+    """A worker, as the driver sees it."""
 
     slot: WorkerSlot
+    """Slot that it runs in."""
     process: WorkerHandle
+    """Handle of its process or actor."""
     has_started: bool = False
+    """Whether it has sent a message."""
     is_ready: bool = False
+    """Whether it has opened the scorer."""
     is_isolated: bool = False
+    """Whether its only shard is under suspicion."""
     lacks_memory: bool = False
+    """Whether its last message was that it lacks memory."""
     owed: int = 0
+    """Replies that it still has to send."""
     heard: float = field(default_factory=time.monotonic)
+    """Time of the last message from it or to it, in seconds on a monotonic clock."""
     progress: Progress = field(default_factory=Progress)
+    """Its last report of progress."""
     tasks: dict[str, Score] = field(default_factory=dict)
+    """Shards in flight, by path of the output."""
 
     def send(self, message: Any, replies: int = 1) -> None:
         self.owed += replies
@@ -99,7 +98,7 @@ class Worker:
         self.process.send(message)
 
     def receive(self) -> Any:
-        """The next message, or that it ended."""
+        """The next message, or the end of the worker."""
         self.heard = time.monotonic()
         try:
             message = self.process.receive()
@@ -120,14 +119,14 @@ class Worker:
 
 
 class Site(Protocol):
-    """Where workers run, and what their failures mean there."""
+    """A place to run workers in, and the meaning of their failures there."""
 
     def start(self, slot: WorkerSlot) -> WorkerHandle:
-        """Start a worker. Does not wait for it."""
+        """Start a worker, without waiting for it."""
         ...
 
     def refresh(self) -> None:
-        """Called before each wait for messages; may add workers."""
+        """Add workers where more can run. Called before each wait for messages."""
         ...
 
     def ends_run(self, worker: Worker, error: ScorerError) -> bool:
@@ -135,7 +134,7 @@ class Site(Protocol):
         ...
 
     def refusal(self, task: Score, result: ShardResult) -> str:
-        """Why a result does not count, and neither does its worker; empty if it counts."""
+        """Why a result and its worker are not accepted; empty if they are."""
         ...
 
     def await_worker(self, reason: str) -> None:
@@ -144,21 +143,18 @@ class Site(Protocol):
 
 
 class Workers(Closing):
-    """The workers of a run.
+    """The workers of a run."""
 
-    Attributes:
-        all: the workers that there are.
-        excluded: slots without which the run goes on.
-        info: of the first worker that opened the scorer; the others must agree with it.
-        has_begun: shards are scored, so that a new worker opens the scorer at once.
-    """
-
+    all: list[Worker]
+    """Workers that have not ended."""
+    excluded: set[WorkerSlot]
+    """Slots without which the run goes on."""
     info: WorkerInfo
+    """Description of the first worker that opened the scorer; the others must agree with it."""
 
     def __init__(self, job: Job, site: Site, reporter: Reporter) -> None:
         self._job, self._site, self._reporter = job, site, reporter
-        self.all: list[Worker] = []
-        self.excluded: set[WorkerSlot] = set()
+        self.all, self.excluded = [], set()
         self._begin: Begin | None = None
         self._todo, self._suspects = deque[Score](), deque[Score]()
         self._in_flight = IN_FLIGHT + (0 if isinstance(job.options.out, Path) else UPLOADED_AT_ONCE)
@@ -167,6 +163,7 @@ class Workers(Closing):
 
     @property
     def has_begun(self) -> bool:
+        """Whether shards are scored, so that a new worker opens the scorer at once."""
         return self._begin is not None
 
     def close(self) -> None:
@@ -214,21 +211,21 @@ class Workers(Closing):
         self.exclude(worker, str(error))
 
     def opening_error(self, worker: Worker, ended: WorkerEnded) -> DeviceError:
-        """The error of a worker that ended while it opened the scorer."""
+        """Error for a worker that ended while it opened the scorer."""
         return DeviceError(
             f"the worker that opened the bundle {self._job.settings.bundle} on {worker.slot.device} {ended.reason}; "
             "see whether `scorer doctor --bundle` comes to an end there"
         )
 
     def accept_first(self, worker: Worker, info: WorkerInfo) -> None:
-        """Take what the first open worker says of itself as that of the run."""
+        """Take the description of the first open worker as that of the run."""
         self.info, worker.is_ready = info, True
 
     def receive(self) -> Iterator[tuple[Worker, Any]]:
         """Receive the next messages of workers, and the end of those that ended; waits for a second at most.
 
-        Progress and lines for people go to the reporter. The silence of a worker counts up to the moment from which it
-        is waited for: before, this process may have published for long, or have been stopped.
+        Progress and lines for the user go to the reporter. The silence of a worker counts up to the moment at which
+        this process begins to wait: before, it may have published for long, or have been stopped.
         """
         check_signals()
         self._site.refresh()
@@ -242,7 +239,7 @@ class Workers(Closing):
                 case Progress():
                     self._update(worker, message)
                 case LogMessage():
-                    if message.text not in self._said:  # each worker may have it to say
+                    if message.text not in self._said:  # several workers may send the same line
                         self._said.add(message.text)
                         self._reporter.say(message.text)
                 case WorkerError():
@@ -253,8 +250,8 @@ class Workers(Closing):
                     yield worker, message
 
     def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[ShardResult]:
-        """Score shards, see :meth:`.Executor.score`. Those in flight when a worker ends are tried again, each alone;
-        one that ends this worker too is given up."""
+        """Score shards (:meth:`.Executor.score`). The shards in flight of a worker that ends are tried again, each
+        alone; one that ends this worker too is given up."""
         self._begin, left, deaths = begin, len(shards), 0
         self._todo.extend(Score(shard=shard) for shard in shards)
         for worker in self.all:
@@ -305,8 +302,12 @@ class Workers(Closing):
         return None
 
     def _blame(self, worker: Worker, ended: WorkerEnded) -> ShardResult | None:
-        """Put the shards of a worker that ended aside, to be tried alone; the result of one that was alone already,
-        unless it lacked memory: that is tried once more, in windows of half the size."""
+        """Put the shards of a worker that ended aside, to be tried alone.
+
+        Returns:
+            The result of a shard that was alone already, unless the worker lacked memory: such a shard is tried once
+            more, in windows of half the size.
+        """
         if not (worker.is_isolated and worker.tasks):
             self._suspects.extend(worker.tasks.values())
             message = worker.slot.prefixed(f"the worker {ended.reason}")
@@ -334,14 +335,14 @@ class Workers(Closing):
         worker.send(self._begin)
 
     def _update(self, worker: Worker, progress: Progress) -> None:
-        """Take in how far a worker is; rows in hand of one that ended count no more."""
+        """Take the progress of a worker; unfinished rows of a worker that ended count no more."""
         worker.progress = progress
         rows = self._rows + sum(worker.progress.rows for worker in self.all)
         self._reporter.progress(rows, self._pairs + sum(worker.progress.pairs for worker in self.all))
 
 
 def differences(first: WorkerInfo, other: WorkerInfo) -> str:
-    """In what two workers differ that must be equal, in words; empty if they agree."""
+    """Differences of two workers in traits that must be equal, in words; empty if they agree."""
     if (first.signature, first.signature_parts) != (other.signature, other.signature_parts):
         return f"signature: {first.signature} → {other.signature}"
     first_traits, other_traits = (

@@ -97,7 +97,7 @@ class LabelSource(Protocol):
     """Earlier outputs whose labels are taken over."""
 
     def find(
-        self, keys: pa.Array, wanted: npt.NDArray[np.bool_]
+        self, keys: pa.Array, is_sought: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.int64], dict[str, pa.Array]]: ...
 
 
@@ -208,11 +208,11 @@ class Pipeline:
         match = None
         if reuse is not None:
             with self.busy("reuse"):
-                keys, wanted = row_keys(rows), np.ones(len(rows), bool)
-                wanted[list(rows.errors)] = False  # what cannot be scored is not looked for
+                keys, is_sought = row_keys(rows), np.ones(len(rows), bool)
+                is_sought[list(rows.errors)] = False  # what cannot be scored is not looked for
                 joined = join(rows, self.templates, self.options.optional)
                 backoff = np.array([fact.backoff for fact in verbalise(joined, self.templates, self.options)], bool)
-                match = ReuseMatch(rows, keys, *reuse.find(keys, wanted), joined.triples, backoff)
+                match = ReuseMatch(rows, keys, *reuse.find(keys, is_sought), joined.triples, backoff)
             rows = match.to_judge
         rows = join(rows, self.templates, self.options.optional)
         checks = build_checks(rows, self.templates, self.options)
