@@ -1,4 +1,4 @@
-"""The elements of a JSON array, on one line or on many, of a file of any size: no more than an element is held."""
+"""The elements of a JSON array, on one line or on many, of a file of any size: never more than an element in memory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,14 @@ def array_elements(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 class _Text:
-    """The part of a file that is looked at. ``at``: the position in ``text`` of what comes next; ``line``: its line."""
+    """A part of a file, and a position in it."""
+
+    text: str
+    """The part of the file."""
+    at: int
+    """Position of the next character in ``text``."""
+    line: int
+    """Number of its line, from 1."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self.text, self.at, self.line, self._is_whole = "", 0, 1, False
@@ -64,18 +71,18 @@ class _Text:
             self._grow()
 
     def skip(self, end: int) -> str:
-        """Go to a position, and return what was passed."""
+        """Go to a position, and return the text before it."""
         passed = self.text[self.at : end]
         self.line += passed.count("\n")
         self.at = end
-        if len(self.text) - end > 4 * _CHUNK:  # read for a long element; an error of the reader costs what is held
+        if len(self.text) - end > 4 * _CHUNK:  # read for a long element; an error of the reader takes time for all of the text
             rest = self.text[end:]
             self._more = chain((rest[i : i + _CHUNK] for i in range(0, len(rest), _CHUNK)), self._more)
             self.text, self.at, self._is_whole = "", 0, False
         return passed
 
     def element_end(self) -> int:
-        """The position of the end of the element that comes next."""
+        """Position of the end of the next element."""
         while True:
             try:
                 _, end = _READER.raw_decode(self.text, self.at)
@@ -93,22 +100,22 @@ class _Text:
             self._grow()
 
     def _grow(self) -> None:
-        """Hold at least twice as much."""
-        held = [self.text[self.at :]]
-        size = len(held[0])
+        """Read on, to at least twice as much text."""
+        pieces = [self.text[self.at :]]
+        size = len(pieces[0])
         if size > MOST_ELEMENT:
             raise RefusedError(f"line {self.line}: an element of the array is longer than {MOST_ELEMENT >> 20} MiB")
-        wanted = size + max(size, _CHUNK)
-        while size < wanted and not self._is_whole:
+        least = size + max(size, _CHUNK)
+        while size < least and not self._is_whole:
             piece = next(self._more, None)
             self._is_whole = piece is None
-            held.append(piece or "")
-            size += len(held[-1])
-        self.text, self.at = "".join(held), 0
+            pieces.append(piece or "")
+            size += len(pieces[-1])
+        self.text, self.at = "".join(pieces), 0
 
 
 def _decoded(pieces: Iterable[bytes]) -> Iterator[str]:
-    """Text, in which bytes that are not UTF-8 are halves of surrogate pairs."""
+    """Text; bytes that are not UTF-8 are halves of surrogate pairs."""
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     for piece in pieces:
         yield decoder.decode(piece)

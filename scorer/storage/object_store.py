@@ -143,8 +143,8 @@ class ObjectStore:
             except refusals as refused:
                 last = refused
             if expect is not None:
-                there, version = self._get(key) or (None, ABSENT)
-                if there == content:
+                current, version = self._get(key) or (None, ABSENT)
+                if current == content:
                     return version
                 if version != expect:
                     return None

@@ -71,10 +71,12 @@ class RowCounts(_Sums, frozen=True):
 
 
 class PredicateCounts(_Sums, frozen=True):
-    """Facts of one predicate: with a template, and by backoff."""
+    """Counts of the facts of one predicate."""
 
     template: Count = 0
+    """Facts with a template."""
     backoff: Count = 0
+    """Facts by backoff."""
 
     @property
     def all(self) -> int:
@@ -82,11 +84,12 @@ class PredicateCounts(_Sums, frozen=True):
 
 
 class FactCounts(PredicateCounts, frozen=True):
-    """Facts with a template, and by backoff; ``by_predicate``: the same of each predicate. ``skipped``: attributes that
-    are null, and no facts."""
+    """Counts of facts."""
 
     by_predicate: Mapping[str, PredicateCounts] = field(default_factory=dict)
+    """Counts of the facts of each predicate."""
     skipped: Count = 0
+    """Attributes without a value, which are no facts."""
 
 
 class CheckCounts(_Sums, frozen=True):
@@ -112,13 +115,18 @@ class TokenCounts(_Sums, frozen=True):
 
 
 class Counts(_Sums, frozen=True):
-    """Counts of rows. ``labels``: rows by label."""
+    """Counts of some rows, and of their facts, checks and tokens."""
 
     rows: RowCounts = field(default_factory=RowCounts)
+    """Counts of rows."""
     labels: Mapping[str, Count] = field(default_factory=dict)
+    """Rows by label."""
     facts: FactCounts = field(default_factory=FactCounts)
+    """Counts of facts."""
     checks: CheckCounts = field(default_factory=CheckCounts)
+    """Counts of checks."""
     tokens: TokenCounts = field(default_factory=TokenCounts)
+    """Counts of tokens."""
 
     @property
     def error_rate(self) -> float:
@@ -137,11 +145,12 @@ class Signed(Protocol):
 
 @dataclass(frozen=True)
 class Signature:
-    """A signature. ``line``: for people, digests cut to twelve digits; empty where there is no signature. ``whole``:
-    all parts as canonical JSON, with whole digests."""
+    """A signature."""
 
     line: str
+    """One line for people, digests cut to twelve digits; empty where there is no signature."""
     whole: str
+    """All parts as canonical JSON, with whole digests."""
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -211,28 +220,31 @@ class InputFile(Record, frozen=True, omit_defaults=True):
 
 
 class Shard(Record, frozen=True, omit_defaults=True):
-    """Rows that become one output file: all of an input, or those of a range of its row groups.
-
-    ``relative``: path of the output below OUT. ``rows``: how many are scored, from the first on; ``bytes``: of the
-    file, about, that they take and the output keeps. ``groups``: the first row group of the range and its end.
-    ``limit``: equal to ``rows`` where ``--limit`` cuts it. ``columns``: what those of the output depend on.
-    """
+    """Rows that become one output file: all of an input, or a range of its row groups."""
 
     file: InputFile
+    """The input."""
     relative: str
+    """POSIX path of the output below OUT."""
     identity: Identity
+    """Identity of the input."""
     rows: Count
+    """Number of rows to score, from the first on."""
     bytes: Count
+    """Approximate bytes of the input that these rows take and the output keeps."""
     groups: Groups | None = None
+    """Range of row groups; ``None`` for all."""
     limit: Count | None = None
+    """Number of rows, where ``--limit`` cuts the shard."""
     columns: Mapping[str, Any] = {}
+    """Choices that the columns of the output depend on."""
 
     def __hash__(self) -> int:
         return hash(self.relative)
 
     @property
     def min_output_bytes(self) -> int:
-        """The output has at least so many: row keys do not compress, what is kept of the input may."""
+        """Least size of the output in bytes: row keys do not compress, columns of the input may."""
         return 4096 + 20 * self.rows + self.bytes // 4
 
     @property
@@ -282,53 +294,64 @@ class Provenance(Record, frozen=True, kw_only=True):
 
 
 class Fingerprint(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """Everything that an output depends on besides the content of its input, in the types of JSON. ``columns``: what
-    shapes its columns. ``rows``: limit of them. ``reuse``: digest of the outputs that labels may come from."""
+    """Everything that an output depends on besides the content of its input, in the types of JSON."""
 
     signature: str
+    """Signature of the scores in one line."""
     signature_parts: Mapping[str, Any]
+    """Parts of the signature, with whole digests."""
     columns: Any = None
+    """Choices that its columns depend on."""
     rows: Count | None = None
+    """Limit of its rows; ``None`` for all."""
     reuse: str = ""
+    """Digest of the outputs that labels may come from."""
     groups: Groups | None = None
+    """Row groups of its input; ``None`` for all."""
 
-    def differences(self, wanted: Fingerprint) -> list[str]:
+    def differences(self, other: Fingerprint) -> list[str]:
         """The parts in which another one differs, in words."""
-        changed = Signature.of(self).changes_to(Signature.of(wanted))
+        changed = Signature.of(self).changes_to(Signature.of(other))
         reasons = [f"signature differs: {', '.join(map(str, changed))}"] if changed else []
         parts = ("columns", "reuse", "rows")
-        before, after = ({part: getattr(fingerprint, part) for part in parts} for fingerprint in (self, wanted))
+        before, after = ({part: getattr(fingerprint, part) for part in parts} for fingerprint in (self, other))
         reasons += map(str, changes(before, after))
-        if self.groups != wanted.groups:  # other numbers for each shard, and one reason covers all
+        if self.groups != other.groups:  # other numbers for each shard, and one reason covers all
             reasons.append("it has other rows of its input (--split-rows)")
         return reasons
 
 
 class Receipt(Record, frozen=True, kw_only=True):
-    """Record of a finished shard. ``relative``: the output's path below OUT. ``plan``: digest of the plan it was made
-    under. ``halved``: in windows of half the plan's size, for want of memory. ``created``: UTC, ISO 8601."""
+    """Record of a finished shard."""
 
     schema: int = 4
+    """Version of the format."""
     relative: str
+    """Path of the output below OUT."""
     input: InputRecord
+    """The input."""
     fingerprint: Fingerprint
+    """Everything else that the output depends on."""
     output: WrittenFile
+    """The output file."""
     counts: Counts
+    """Counts of its rows."""
     plan: str
+    """Digest of the plan that it was scored under."""
     halved: bool = False
+    """Whether its windows had half the size of the plan's, for want of memory."""
     created: str = ""
+    """Time in UTC, ISO 8601."""
     provenance: Provenance
+    """Origin of the output."""
 
 
 @dataclass(frozen=True)
 class Unusable:
-    """A receipt that cannot be used, or a shard that is not done or cannot be used.
-
-    Attributes:
-        reason: in words, for people.
-    """
+    """A receipt that cannot be used, or a shard that is not done or cannot be used."""
 
     reason: str
+    """Reason in words, for people."""
 
 
 @dataclass(frozen=True)
@@ -339,21 +362,26 @@ class NoReceipt(Unusable):
 
 
 class FailedShard(Record, frozen=True, kw_only=True):
-    """Record of a quarantined shard. ``kind``: that of the error. ``identity``: of its input, ``None`` if that could
-    not be opened. ``created``: UTC, ISO 8601."""
+    """Record of a quarantined shard."""
 
     schema: int = 1
+    """Version of the format."""
     relative: str
+    """Path of the output below OUT."""
     kind: str = ""
+    """Kind of the error."""
     message: str = ""
+    """The error in words."""
     identity: Identity | None = None
+    """Identity of its input; ``None`` if that could not be opened."""
     created: str = ""
+    """Time in UTC, ISO 8601."""
 
 
 @lru_cache(maxsize=1024)
 def content_sha256(uri: str, identity: Identity) -> str | None:
-    """SHA-256 of a local file, as hex, which tells a touched file from a changed one; ``None`` for an object, which
-    would have to be sent again, and for a file that cannot be read, or is not that of the identity."""
+    """SHA-256 of a local file, as hex, to tell a touched file from a changed one; ``None`` for an object, which would
+    have to be sent again, and for a file that cannot be read or has another identity."""
     try:
         with open(uri, "rb") as file:  # noqa: PTH123  (names that are not UTF-8 stay as they are)
             digest, status = sha256_of(file), os.fstat(file.fileno())
@@ -369,14 +397,14 @@ def digest_of(receipts: Iterable[Receipt]) -> bytes:
 
 
 def is_output(relative: str) -> bool:
-    """Whether a path may be that of an output: not absolute, not upwards, and no part begins with ``_`` or ``.``."""
+    """Whether an output may have a path: not absolute, not upwards, and no part begins with ``_`` or ``.``."""
     parts = relative.split("/")
     return "\0" not in relative and all(part and part[0] not in "_." for part in parts)
 
 
 def receipt_name(relative: str, folder: str = RECEIPTS) -> str:
-    """Name of a shard's receipt; in the folder :data:`FAILED`, of the record that it was quarantined. An
-    :class:`.OutputError` where no output has this path."""
+    """Name of a shard's receipt, or in the folder :data:`FAILED` of its record of a failure; an :class:`.OutputError`
+    where no output can have this path."""
     if not is_output(relative):
         raise OutputError(
             f"{relative!r} is not a valid output path: it must be inside the output folder, and no part of it may "
@@ -386,7 +414,7 @@ def receipt_name(relative: str, folder: str = RECEIPTS) -> str:
 
 
 def relatives_of(names: Iterable[str], folder: str) -> list[str]:
-    """The shards whose records are in a folder, :data:`RECEIPTS` or :data:`FAILED`, sorted."""
+    """Paths of the shards that have a record in a folder, :data:`RECEIPTS` or :data:`FAILED`, sorted."""
     skip = len(folder) + 1
     records = (name for name in names if name.startswith(f"{folder}/") and name.endswith(_SUFFIX))
     paths = [name[skip : -len(_SUFFIX)] for name in records]
@@ -404,17 +432,14 @@ def line_parts(line: str) -> dict[str, str]:
 
 
 class ValueChange(NamedTuple):
-    """A key in which two objects differ; as text ``key: before → after``.
-
-    Attributes:
-        key: of the two values.
-        before: value in the first object, shortened where the values differ then too.
-        after: value in the second object.
-    """
+    """A key in which two objects differ; as text ``key: before → after``."""
 
     key: str
+    """Key of the two values."""
     before: str
+    """Value in the first object, shortened if the shortened values differ, too."""
     after: str
+    """Value in the second object."""
 
     def __str__(self) -> str:
         return f"{self.key}: {self.before} → {self.after}"

@@ -17,22 +17,30 @@ from .store import open_store
 
 PLAN, RUN, SUCCESS, LOCK = "_plan.json", "_run.json", "_SUCCESS", "_lock"
 OWN_NAMES = frozenset({PLAN, RUN, SUCCESS, LOCK, RECEIPTS, FAILED})
-"""Names in an output folder that are not those of shards."""
+"""Names in an output folder that no shard has."""
 
 
 class Budgets(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """Bounds of windows and batches, ``None`` where no run has chosen one yet; ``length_step``: of padded lengths;
-    ``layout``, ``attention``: of a call, on a device with a choice of them."""
+    """Bounds of windows and batches; ``None`` where no run has chosen one yet."""
 
     window_rows: Count | None = None
+    """Most rows of a window."""
     window_bytes: Count | None = None
+    """Most bytes of a window, but for a single row that has more."""
     first_rows: tuple[Count, ...] | None = None
+    """Most rows of the first windows of a shard."""
     batch_tokens: Count | None = None
+    """Most tokens of a batch."""
     length_step: Count | None = None
+    """Step of padded lengths, in tokens."""
     threads: Count | None = None
+    """Threads on the CPU."""
     exact: ExactBound | None = None
+    """Bound of ``--exact``; ``None`` without it."""
     layout: str | None = None
+    """Layout of a call, on a device with a choice of them."""
     attention: str | None = None
+    """Attention kernel of a call, on a device with a choice of them."""
 
 
 class PlannedReuse(Record, frozen=True):
@@ -60,26 +68,38 @@ class Part(Record, frozen=True):
 
 
 class Plan(Record, frozen=True, kw_only=True, dict=True):
-    """A plan. ``inputs``: by the relative path of their output. ``device``: its kind and name. ``provider``,
-    ``runtime``: the execution provider and the version of ONNX Runtime. ``versions``: of the packages that labels or
-    files depend on. ``limit``: rows to score. ``settings``: of the scorer, in the types of JSON. ``reuse_digest``: of
-    the outputs of ``reuse``. ``split_rows``: rows of a shard at most."""
+    """A plan."""
 
     schema: int = 2
+    """Version of the format."""
     signature: str
+    """Signature of the scores in one line."""
     signature_parts: Mapping[str, Any]
+    """Parts of the signature, with whole digests."""
     inputs: Mapping[str, InputRecord]
+    """Inputs, by the relative path of their output."""
     budgets: Budgets
+    """Bounds of windows and batches."""
     device: str
+    """Kind and name of the device."""
     provider: str
+    """Execution provider of ONNX Runtime."""
     runtime: str
+    """Version of ONNX Runtime."""
     versions: Mapping[str, str]
+    """Versions of the packages that labels or files depend on."""
     settings: Mapping[str, Any]
+    """Settings of the scorer, in the types of JSON."""
     limit: Count | None = None
+    """Rows to score; ``None`` for all."""
     part: Part | None = None
+    """Part of the run; ``None`` for all of it."""
     reuse: tuple[PlannedReuse, ...] = ()
+    """Earlier outputs that labels may come from."""
     reuse_digest: str = ""
+    """Digest of these outputs."""
     split_rows: Count | None = None
+    """Most rows of a shard; ``None`` for whole files."""
 
     @cached_property
     def digest(self) -> str:
@@ -126,18 +146,18 @@ def shards_digest(inputs: Mapping[str, InputRecord]) -> str:
     ).hexdigest()
 
 
-def find_outputs(given: Iterable[Location]) -> list[Location]:
-    """The outputs at some places: a place itself, or, if it has no plan, the outputs directly below it."""
+def find_outputs(locations: Iterable[Location]) -> list[Location]:
+    """The outputs at some locations: a location itself, or, if it has no plan, the outputs directly below it."""
     outputs: list[Location] = []
-    for place in given:
+    for location in locations:
         below: list[Location] = []
-        if not isinstance(place, Path):
-            store = open_store(place, patient=False)
+        if not isinstance(location, Path):
+            store = open_store(location, patient=False)
             names = [] if PLAN in store.list(PLAN) else store.list()
-            below = [place.below(name.split("/")[0]) for name in names if name.partition("/")[2] == PLAN]
-        elif place.is_dir() and not (place / PLAN).exists():
-            below = [child for child in sorted(place.iterdir()) if (child / PLAN).is_file()]
-        outputs += below or [place]
+            below = [location.below(name.split("/")[0]) for name in names if name.partition("/")[2] == PLAN]
+        elif location.is_dir() and not (location / PLAN).exists():
+            below = [child for child in sorted(location.iterdir()) if (child / PLAN).is_file()]
+        outputs += below or [location]
     return outputs
 
 
@@ -146,11 +166,15 @@ def check_parts(
     allow_partial: bool = False,
     advice: str = "name all of them, or the folder above them, or pass --allow-partial",
 ) -> tuple[int, ...]:
-    """Refuse (:class:`.OutputError`) outputs that are not the parts of one run; the numbers of missing parts.
+    """Refuse (:class:`.OutputError`) outputs that are not the parts of one run.
 
     Args:
-        plans: by the name of the output. allow_partial: parts may be missing, and planned over other inputs.
-        advice: what to do about a missing part.
+        plans: plans, by the name of the output.
+        allow_partial: permits missing parts, and parts that were planned over other inputs.
+        advice: how to fix a missing part.
+
+    Returns:
+        Numbers of the missing parts.
     """
     first, plan = next(iter(plans.items()))
     if plan.part is None and len(plans) == 1:

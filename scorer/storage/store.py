@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Store: TypeAlias = "LocalStore | ObjectStore"
 ABSENT: Final = ""
-"""Expected version of a write that replaces nothing."""
+"""Expected version for a write that replaces nothing."""
 TEMPORARY = re.compile(r"(?:.*/)?\.d2t-[0-9a-f]{16}\.tmp", re.DOTALL)
 """Paths that end in a name that :func:`temporary_name` makes."""
 CRASH_VARIABLE = "D2T_SCORER_CRASH_AT"
@@ -104,17 +104,25 @@ class LocalStore:
             raise OutputError(f"cannot read {path}: {error.strerror}") from error
 
     def write(self, name: str, content: bytes, *, expect: str | None = None) -> str | None:
-        """Write a small file atomically and durably; its new version, or ``None`` where another than the one to
-        ``expect`` is there (:data:`ABSENT`: no file). In a folder the look and the write are two steps."""
+        """Write a small file atomically and durably. In a folder, the comparison and the write are two steps.
+
+        Args:
+            name: name of the file.
+            content: its new content.
+            expect: version that it must have (:data:`ABSENT`: no file); any version by default.
+
+        Returns:
+            Its new version; ``None`` where it has another version than the expected one.
+        """
         refuse_links(self.location, self.location / name)
         if expect is not None:
-            there = self.list(name).get(name)
-            if expect != (ABSENT if there is None else there.version):
+            current = self.list(name).get(name)
+            if expect != (ABSENT if current is None else current.version):
                 return None
         return atomic_write(self.location / name, content, label=name).version
 
     def publish(self, temporary: Path, name: str) -> FileInfo:
-        """Give a complete, synced local file, here one in the folder of its final name, its name in the store."""
+        """Give a complete, synced local file its name in the store; it is in the folder of that name already."""
         path = self.location / name
         try:
             refuse_links(self.location, path)
@@ -148,7 +156,7 @@ class LocalStore:
 
 
 def temporary_name() -> str:
-    """Random, so that no other user can place a file or a link there; inputs cannot have such names."""
+    """A random name: no other user can place a file or a link there, and inputs cannot have such names."""
     return f".d2t-{secrets.token_hex(8)}.tmp"
 
 
@@ -168,7 +176,10 @@ def atomic_write(path: Path, content: bytes, *, mode: int | None = None, label: 
     having written them, so none is tried.
 
     Args:
-        mode: permissions of the file; those of a new file by default. label: name of the file for crash points.
+        path: path of the file.
+        content: its new content.
+        mode: permissions of the file; those of a new file by default.
+        label: name of the file for crash points.
 
     Raises:
         OutputError: it cannot be written; an earlier file is unchanged, and no temporary file is left.
@@ -202,12 +213,12 @@ def _rename(temporary: Path, path: Path, label: str) -> FileInfo:
 def refuse_links(root: Path, path: Path) -> None:
     """Refuse (:class:`.OutputError`) to write to a path below a folder through a symbolic link; the folder itself may
     be one."""
-    place = root
+    above = root
     for part in path.relative_to(root).parts:
-        place = place / part
-        if place.is_symlink():
+        above = above / part
+        if above.is_symlink():
             raise OutputError(
-                f"{place} is a symbolic link, and a run writes nothing through links in its output folder; replace it "
+                f"{above} is a symbolic link, and a run writes nothing through links in its output folder; replace it "
                 "by a real file or folder, or choose another --out"
             )
 
@@ -267,9 +278,9 @@ def require_space(folder: Path, needed: int, what: str) -> None:
 def crash_point(name: str, moment: str) -> None:
     """End the process here, as kill -9 would, if the environment names this point (``plan.synced`` is that of
     ``_plan.json``, ``receipt.synced`` of ``_receipts/a.parquet.json``); for tests of the protocol."""
-    if wanted := os.environ.get(CRASH_VARIABLE):
+    if point := os.environ.get(CRASH_VARIABLE):
         label = name.partition("/")[0].strip("_").removesuffix(".json").removesuffix("s").lower()
-        if wanted == f"{label}.{moment}":
+        if point == f"{label}.{moment}":
             os._exit(97)
 
 

@@ -52,7 +52,7 @@ _NOT_TEXT = {
 _MOST_SHOWN = 60
 _QUOTED = re.compile(rb'"[^"]*"')
 _SEPARATOR = re.compile(rb"sep=(.)\r?\n", re.IGNORECASE)
-"""The first line by which Excel says what separates the fields."""
+"""A first line that names the separator of the fields, as Excel writes it."""
 _CARRIAGE_RETURNS = (
     "ends its lines with carriage returns alone, as old Macs did; save it with other line ends, or convert it with "
     "`tr '\\r' '\\n'`"
@@ -82,8 +82,13 @@ class _Bytes(io.RawIOBase):
 
 
 class TextLines:
-    """The lines of an opened file, unpacked if it begins as gzip does; those of a JSON array, if they are long, in
-    pieces. ``file``: the bytes that were read of it; ``bytes``: how many of the text were."""
+    """The lines of an opened file, unpacked if it begins as gzip does; long lines of a JSON array in pieces.
+
+    Attributes:
+        file: bytes of the file that were read.
+        form: format of the file (:class:`.InputFile`).
+        bytes: number of bytes of text that were read.
+    """
 
     def __init__(self, opened: OpenedFile, form: str = "") -> None:
         self.file, self.form = _Bytes(opened), form
@@ -126,8 +131,14 @@ _SCANS: dict[Any, tuple[pa.Schema, int, str]] = {}
 
 
 class TextSource(OpenedFile):
-    """A text file; as a :class:`.ParquetSource` of one row group. The ``footer_sha256`` of its identity is the hash of
-    the whole file. ``form``, ``delimiter``: see :class:`.InputFile`."""
+    """A text file, with the methods of a :class:`.ParquetSource` of one row group. The ``footer_sha256`` of its
+    identity is the hash of the whole file.
+
+    Args:
+        uri: absolute path, or URI of an object.
+        form: format of the file (:class:`.InputFile`).
+        delimiter: delimiter of CSV and TSV; ``None`` for the one of the header.
+    """
 
     def __init__(self, uri: str, form: str, delimiter: str | None) -> None:
         super().__init__(uri)
@@ -137,10 +148,10 @@ class TextSource(OpenedFile):
             try:
                 lines, names, rows = TextLines(self, form), dict[str, None](), 0
                 nested: dict[str, bool] = {}
-                for record in read_records(form, lines, names, delimiter):
+                for row in read_records(form, lines, names, delimiter):
                     rows += 1
-                    for name in record.nested:
-                        nested[name] = nested.get(name, False) or (record.values[name] or b"").startswith(b"[")
+                    for name in row.nested:
+                        nested[name] = nested.get(name, False) or (row.values[name] or b"").startswith(b"[")
                 _SCANS[key] = schema_of(list(names), nested), rows, lines.file.sha256.hexdigest()
             except BaseException:
                 self.close()
@@ -153,32 +164,38 @@ class TextSource(OpenedFile):
         """Rows of the columns at some positions, in batches of about ``max_bytes`` of text at most."""
         schema = pa.schema([self.schema.field(i) for i in positions])
         lines = TextLines(self, self._form)
-        held: list[TextRow] = []
+        rows: list[TextRow] = []
         start = 0
-        for record in read_records(self._form, lines, {}, self._delimiter):
-            held.append(record)
-            if len(held) >= BATCH_ROWS or lines.bytes - start >= max_bytes:
-                yield to_batch(held, schema)
-                held, start = [], lines.bytes
-        if held:
-            yield to_batch(held, schema)
+        for row in read_records(self._form, lines, {}, self._delimiter):
+            rows.append(row)
+            if len(rows) >= BATCH_ROWS or lines.bytes - start >= max_bytes:
+                yield to_batch(rows, schema)
+                rows, start = [], lines.bytes
+        if rows:
+            yield to_batch(rows, schema)
         if lines.file.count == self.size and lines.file.sha256.hexdigest() != self.identity.footer_sha256:
             raise RefusedError("was modified after it was scanned; run again")
 
 
 @dataclass(slots=True)
 class TextRow:
-    """A row. ``values``: by column, bytes that may not be UTF-8. The others: see :data:`ROW_INFO`."""
+    """A row of text."""
 
     values: dict[str, bytes | None] = field(default_factory=dict)
+    """Values by column; the bytes may not be UTF-8."""
     nested: list[str] = field(default_factory=list)
+    """Columns with an object or a list."""
     error: str | None = None
+    """Kind of the error of a row that cannot be read."""
     line: int | None = None
+    """Number of its line, from 1."""
     detail: str | None = None
+    """The error in words, with the line."""
     raw: bytes | None = None
+    """Bytes of the row, for its key."""
 
     def put(self, key: str, raw: bytes) -> None:
-        """Set a value, given in JSON."""
+        """Set a value, which is in JSON."""
         self.values[key] = value_text(raw)
         if is_nested(raw):
             self.nested.append(key)
@@ -191,16 +208,26 @@ class TextRow:
 def read_records(
     form: str, lines: Iterable[bytes], names: dict[str, None], delimiter: str | None = None
 ) -> Iterator[TextRow]:
-    """The rows of a file; :class:`RefusedError` where there are no more to be had. ``names``: gets the columns as they
-    are found. ``form``, ``delimiter``: see :class:`.InputFile`."""
+    """The rows of a file; :class:`RefusedError` where the others cannot be read.
+
+    Args:
+        form: format of the file (:class:`.InputFile`).
+        lines: its lines.
+        names: gets the columns as they are met.
+        delimiter: delimiter of CSV and TSV; ``None`` for the one of the header.
+    """
     if form == "jsonl":
         return _json_records(lines, names)
     return _delimited_records(lines, names, "\t" if form == "tsv" and delimiter is None else delimiter)
 
 
 def schema_of(names: Sequence[str], nested: Mapping[str, bool] | None = None) -> pa.Schema:
-    """The schema of a file with these columns; :class:`RefusedError` where a name is not UTF-8. ``nested``: those that
-    hold an object or a list in some row, and whether it is a list."""
+    """The schema of a file with these columns; :class:`RefusedError` where a name is not UTF-8.
+
+    Args:
+        names: names of the columns.
+        nested: columns that hold an object or a list in some row, and whether it is a list.
+    """
     try:
         info = pa.field(ROW_INFO, INFO, metadata={"nested": json.dumps(nested)} if nested else None)
         return pa.schema([*(pa.field(name, pa.string()) for name in names), info])
@@ -323,15 +350,15 @@ def _is_array(first: bytes, second: bytes) -> bool:
 
 
 def _whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines of which some came in pieces."""
-    held: list[bytes] = []
+    """Whole lines, joined from pieces of lines."""
+    line: list[bytes] = []
     for piece in pieces:
-        held.append(piece)
+        line.append(piece)
         if piece.endswith(b"\n"):
-            yield b"".join(held)
-            held = []
-    if held:
-        yield b"".join(held)
+            yield b"".join(line)
+            line = []
+    if line:
+        yield b"".join(line)
 
 
 def _first_mib(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -343,7 +370,7 @@ def _first_mib(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _refuse_several_lines(text: str) -> None:
-    """Refuse a file that begins with an object which takes several lines, or whose lines no other program sees."""
+    """Refuse a file that begins with an object of several lines, or that separates lines by carriage returns alone."""
     first, end = text.partition("\n")[0], 0
     if "\r" in first.rstrip("\r"):
         raise RefusedError(_CARRIAGE_RETURNS)

@@ -40,13 +40,20 @@ def cut(
     max_bytes: int,
     first_rows: Sequence[int] = (),
 ) -> Iterator[pa.Table]:
-    """Cut a stream of batches into windows. ``first_rows``: of the first windows, where they are to be smaller.
+    """Cut a stream of batches into windows.
 
     A window ends where the next row would make it exceed ``max_rows`` rows or ``max_bytes`` bytes; a row that exceeds
     ``max_bytes`` alone is its own window, and no rows are one empty window. Each table has one chunk per column, unless
     Arrow cannot join them.
+
+    Args:
+        batches: the rows.
+        schema: schema of the batches.
+        max_rows: most rows of a window.
+        max_bytes: most bytes of a window, but for a single row that has more.
+        first_rows: most rows of the first windows, where they are to be smaller.
     """
-    held: list[pa.RecordBatch] = []
+    pending: list[pa.RecordBatch] = []
     begin = rows = size = 0
     firsts = list(zip(accumulate(first_rows), first_rows, strict=True))
     for batch in batches:
@@ -59,16 +66,16 @@ def cut(
             if take <= 0 and rows == 0:
                 take = 1
             if take > 0:
-                held.append(batch.slice(start, take))
+                pending.append(batch.slice(start, take))
                 rows += take
                 size += int(ends[start + take] - ends[start])
                 start += take
             if rows >= largest or (take <= 0 and rows):
-                yield join(held, schema)
+                yield join(pending, schema)
                 begin += rows
-                held, rows, size = [], 0, 0
+                pending, rows, size = [], 0, 0
     if rows or not begin:
-        yield join(held, schema)
+        yield join(pending, schema)
 
 
 def join(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
@@ -87,14 +94,14 @@ def join(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
 
 
 def _compact(array: pa.DictionaryArray) -> pa.DictionaryArray:
+    """The same values with a dictionary of the used ones, in the order of their first use."""
     indices = array.indices
     used = indices.unique().drop_null()
-    places = np.zeros(max(len(array.dictionary), 1), np.int64)
-    places[used.to_numpy()] = np.arange(len(used))
-    moved = places[indices.fill_null(0).to_numpy()]
+    new_codes = np.zeros(max(len(array.dictionary), 1), np.int64)
+    new_codes[used.to_numpy()] = np.arange(len(used))
     mask = indices.is_null().to_numpy(zero_copy_only=False) if indices.null_count else None
-    again = pa.array(moved, mask=mask).cast(array.type.index_type)
-    return pa.DictionaryArray.from_arrays(again, array.dictionary.take(used))
+    compacted = pa.array(new_codes[indices.fill_null(0).to_numpy()], mask=mask).cast(array.type.index_type)
+    return pa.DictionaryArray.from_arrays(compacted, array.dictionary.take(used))
 
 
 def row_bytes(array: pa.Array) -> Sizes:
@@ -132,8 +139,10 @@ class ShardWriter:
     (:class:`.OutputError`), the file is deleted.
 
     Args:
-        temporary: the file to write, which does not exist yet. path: its final name, for messages.
-        schema: of all tables; its metadata is kept. metadata: added to it.
+        temporary: the file to write, which does not exist yet.
+        schema: schema of all tables; its metadata is kept.
+        metadata: metadata to add.
+        path: final name of the file, for messages.
     """
 
     def __init__(
