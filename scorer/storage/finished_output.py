@@ -1,6 +1,6 @@
 """Finished outputs, opened for reading: the output of a run, the parts of one, or scored files, read as one.
 
-Of a run's output, the files are those that the plan names and a receipt describes, in the order of their paths,
+The files of a run's output are all files that the plan names and a receipt describes, in the order of their paths,
 whichever part they are in: rows have the same order, and so the same numbers, as in the output of an undivided run.
 """
 
@@ -45,29 +45,34 @@ _RESUMES = "the same `scorer run` resumes it"
 
 @dataclass(frozen=True)
 class OutputWindow:
-    """Rows of one file. ``first``: the number of its first row in the whole output. ``table``: the columns asked for;
-    one that this file lacks is missing."""
+    """Rows of one file."""
 
     first: int
+    """Number of the first row in the whole output."""
     table: pa.Table
+    """The requested columns that the file has."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of its inputs an output holds. ``limit``: rows that were scored, if ``--limit`` cut any. ``missing``:
-    paths of the shards that were planned and not scored; ``planned``: how many were. ``missing_parts``: numbers of the
-    parts that were not given, of ``parts`` in all. ``finished``: whether each output is finished (``_SUCCESS``)."""
+    """The share of its inputs that an output holds."""
 
     limit: int | None = None
+    """Rows that were scored, if ``--limit`` cut any; ``None`` for all."""
     missing: tuple[str, ...] = ()
+    """Paths of planned shards that were not scored."""
     planned: int = 0
+    """Number of planned shards."""
     missing_parts: tuple[int, ...] = ()
+    """Numbers of the parts that are not among the outputs."""
     parts: int = 1
+    """Number of parts of the run."""
     finished: bool = True
+    """Whether each output is finished (``_SUCCESS``)."""
 
     @property
     def reason(self) -> str | None:
-        """Missing parts or shards, as a phrase; ``None`` when nothing is."""
+        """Missing parts or shards, as a phrase; ``None`` when nothing is missing."""
         reasons = []
         if self.limit is not None:
             reasons.append(f"only the first {self.limit:,} rows were scored (--limit)")
@@ -102,21 +107,24 @@ def refuse_unequal(out: Coverage, baseline: Coverage, allowed: bool) -> None:
 
 @dataclass(frozen=True)
 class FinishedOutput:
-    """A finished output, read as one.
-
-    ``name``: the paths as they were given, in words. ``outs``: the folders or files that it is made of. ``files``: its
-    files. ``full_signature``: of all files. ``plans``, ``runs``: of each folder of a run, and the content of its
-    ``_run.json``. ``versions``: of the files that count, by output, before anything was read.
-    """
+    """A finished output, read as one."""
 
     name: str
+    """The paths of the user, in words."""
     outs: tuple[Location, ...]
+    """Folders or files of the output."""
     files: tuple[OutputFile, ...]
+    """Files with rows."""
     full_signature: Signature
+    """Signature of all files."""
     plans: tuple[Plan, ...] = ()
+    """Plan of each folder of a run."""
     runs: tuple[bytes, ...] = ()
+    """Content of ``_run.json`` of each folder of a run that has one."""
     coverage: Coverage = field(default_factory=Coverage)
+    """The share of its inputs that the output holds."""
     versions: Mapping[Location, Mapping[str, str]] = field(default_factory=dict)
+    """Versions of its files by output and name, before any of them was read."""
 
     @classmethod
     def open(cls, *outs: Location, allow_partial: bool = False) -> Self:
@@ -130,28 +138,30 @@ class FinishedOutput:
             InputError: nothing there, or a file cannot be read. OutputError: not finished, not what its receipts say,
             changed meanwhile, or not parts of one run. UsageError: scored files of different signatures.
         """
-        places = list(dict.fromkeys(find_outputs(outs)))
-        if not any(open_store(place, patient=False).read(PLAN) is not None for place in places):
-            place, *others = places
-            if others or not isinstance(place, Path):
-                raise OutputError(f"{named(places)}: no output of `scorer run`; name one, or a scored file or folder")
-            names = [scored.relative_to(place).as_posix() if scored != place else "" for scored in data_files(place)]
-            files = tuple(OutputFile(LocalStore(place), name) for name in names)
+        locations = list(dict.fromkeys(find_outputs(outs)))
+        if not any(open_store(location, patient=False).read(PLAN) is not None for location in locations):
+            top, *others = locations
+            if others or not isinstance(top, Path):
+                raise OutputError(
+                    f"{named(locations)}: no output of `scorer run`; name one, or a scored file or folder"
+                )
+            names = [scored.relative_to(top).as_posix() if scored != top else "" for scored in data_files(top)]
+            files = tuple(OutputFile(LocalStore(top), name) for name in names)
             signatures = [(Path(file.uri).name, file.signature) for file in files]
             advice = "figures compare only under equal signatures: evaluate them apart"
-            return cls(str(place), (place,), files, _one_signature(signatures, advice, UsageError))
-        folders = [_RunFolder(place, allow_partial) for place in places]
+            return cls(str(top), (top,), files, _one_signature(signatures, advice, UsageError))
+        folders = [_RunFolder(location, allow_partial) for location in locations]
         missing_parts = check_parts({str(folder.location): folder.plan for folder in folders}, allow_partial)
         files = tuple(sorted((file for folder in folders for file in folder.files), key=lambda file: file.relative))
         if twice := [scored.relative for scored, other in pairwise(files) if scored.relative == other.relative]:
-            raise OutputError(f"{twice[0]} is in two of the outputs {named(places)}; name the parts of one run")
+            raise OutputError(f"{twice[0]} is in two of the outputs {named(locations)}; name the parts of one run")
         signatures = [(f"{folder.location}/{PLAN}", Signature.of(folder.plan)) for folder in folders]
         signatures += [(file.uri, file.signature) for file in files]
         plan, planned = folders[0].plan, sorted(name for folder in folders for name in folder.plan.inputs)
         is_cut = plan.limit is not None and sum(file.rows for file in files) >= plan.limit  # fewer are all there are
         return cls(
             name=named(outs),
-            outs=tuple(places),
+            outs=tuple(locations),
             files=files,
             full_signature=_one_signature(signatures, "run `scorer run` again", OutputError),
             plans=tuple(folder.plan for folder in folders),
@@ -177,7 +187,7 @@ class FinishedOutput:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns that any file has; of a name in several, with the first one's type. Reads all footers."""
+        """The columns of all files; a name of several files has the type of the first. Reads all footers."""
         fields: dict[str, pa.Field] = {}
         readers = READERS if any(file.store.is_remote for file in self.files) else 1
         for schema in map_in_threads(attrgetter("schema"), self.files, readers):
@@ -186,7 +196,7 @@ class FinishedOutput:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """How the run was set up; empty where there is no plan."""
+        """Settings of the run's scorer; empty where there is no plan."""
         return self.plans[0].settings if self.plans else {}
 
     @cached_property
@@ -200,20 +210,24 @@ class FinishedOutput:
         return list(dict.fromkeys([*self.schema.names, *self.path_keys]))
 
     def locate(self, row: int) -> tuple[str, int]:
-        """Relative path of a file and the number in it, of a row of the whole."""
+        """The relative path of a row's file, and the number of the row in it."""
         number = self._file_of(row)
         return self.files[number].relative, row - int(self.starts[number])
 
     def plan_of(self, row: int) -> Plan:
-        """The plan that a row of the whole was scored under."""
+        """The plan of the run that scored a row of the whole."""
         return self.plans[self.outs.index(self.files[self._file_of(row)].store.location)]
 
     def _file_of(self, row: int) -> int:
         return int(np.searchsorted(self.starts, row, side="right")) - 1
 
     def find(self, name: str, row: int) -> int | None:
-        """Number in the whole, of a row of a file, or of the folder of an input that was scored in row ranges; ``None``
-        where there is no such row."""
+        """The number in the whole of a row of a file; ``None`` where there is no such row.
+
+        Args:
+            name: path of the file, or of the folder of an input that was scored in row ranges.
+            row: number of the row there.
+        """
         for number, file in enumerate(self.files):
             if file.relative == name or ROW_RANGE.sub("", file.relative) == name:
                 if 0 <= row < file.rows:
@@ -240,12 +254,12 @@ class FinishedOutput:
     def _read(self, columns: Sequence[str]) -> Iterator[OutputWindow]:
         for file, first in zip(self.files, self.starts.tolist(), strict=False):
             with file.parquet() as parquet:
-                for batch in parquet.iter_batches(batch_size=_BATCH_ROWS, columns=_chosen(parquet, columns)):
+                for batch in parquet.iter_batches(batch_size=_BATCH_ROWS, columns=_present(parquet, columns)):
                     yield OutputWindow(first, self._with_keys(pa.Table.from_batches([batch]), file, columns))
                     first += len(batch)
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """All rows, of all columns by default; those that no file has are left out.
+        """All rows, of all columns by default; columns that no file has are left out.
 
         Raises:
             InputError: a file cannot be read, or a column has types in different files that do not go together.
@@ -266,18 +280,18 @@ class FinishedOutput:
             InputError: a file cannot be read.
         """
         tables: dict[int, pa.Table] = {}
-        wanted = np.unique(np.asarray(numbers, np.int64))
-        for number in np.unique(np.searchsorted(self.starts, wanted, side="right") - 1).tolist():
+        sought = np.unique(np.asarray(numbers, np.int64))
+        for number in np.unique(np.searchsorted(self.starts, sought, side="right") - 1).tolist():
             file, first = self.files[number], int(self.starts[number])
             with file.parquet() as parquet:
                 for group in range(parquet.num_row_groups):
                     end = first + parquet.metadata.row_group(group).num_rows
-                    here = wanted[(wanted >= first) & (wanted < end)]
-                    if len(here):
-                        chosen = None if columns is None else _chosen(parquet, columns)
-                        table = self._with_keys(parquet.read_row_group(group, columns=chosen), file, columns or ())
-                        few = _few(table, here - first)
-                        tables |= {int(row): few.slice(i, 1) for i, row in enumerate(here)}
+                    of_group = sought[(sought >= first) & (sought < end)]
+                    if len(of_group):
+                        present = None if columns is None else _present(parquet, columns)
+                        table = self._with_keys(parquet.read_row_group(group, columns=present), file, columns or ())
+                        rows = _copied_rows(table, of_group - first)
+                        tables |= {int(row): rows.slice(i, 1) for i, row in enumerate(of_group)}
                     first = end
         return tables
 
@@ -286,29 +300,42 @@ class FinishedOutput:
         whatever error it caused."""
         return _unchanged(self.versions)
 
-    def _with_keys(self, table: pa.Table, file: OutputFile, wanted: Iterable[str]) -> pa.Table:
-        """A table of a file's rows with those keys of its path that are wanted, and that no file has as a column, as
-        columns of strings."""
+    def _with_keys(self, table: pa.Table, file: OutputFile, columns: Iterable[str]) -> pa.Table:
+        """A table of a file's rows with the keys of its path among ``columns``, as columns of strings; a column of the
+        files hides the key of its name."""
         keys = partition_keys(file.relative)
-        for name in dict.fromkeys(wanted):
+        for name in dict.fromkeys(columns):
             if name in keys and name not in self.schema.names:
                 table = table.append_column(name, pa.repeat(pa.scalar(keys[name], pa.string()), len(table)))
         return table
 
 
 class _RunFolder:
-    """The folder of a run. ``versions``: of the files that count, before any of them was read."""
+    """The folder of a run."""
+
+    location: Location
+    """Location of the output."""
+    versions: Mapping[str, str]
+    """Versions of its files by name, before any of them was read."""
+    plan: Plan
+    """Its plan."""
+    run: bytes | None
+    """Content of ``_run.json``; ``None`` if there is none."""
+    files: list[OutputFile]
+    """Its files with rows."""
+    why_unfinished: str | None
+    """Why it is not finished; ``None`` if it is."""
 
     def __init__(self, location: Location, allow_partial: bool) -> None:
         folder = OutputFolder(location, patient=False)
-        files = _that_count(folder.store)
+        files = _counted_files(folder.store)
         self.location, self.versions = location, {name: info.version for name, info in files.items()}
         with _unchanged({location: self.versions}):
             plan, self.run, receipts = folder.read_plan(), folder.store.read(RUN), folder.receipts()
             self.why_unfinished = folder.why_unfinished(receipts)
             if plan is None:
                 raise OutputError(f"{location} is not an output folder of `scorer run`: it has no readable {PLAN}")
-            self.plan, self.files = plan, list[OutputFile]()
+            self.plan, self.files = plan, []
             if self.why_unfinished is not None and not allow_partial:
                 failed = folder.quarantined(plan, receipts)
                 why, advice = _unfinished(failed, len(plan.inputs)) if failed else (self.why_unfinished, _RESUMES)
@@ -327,7 +354,7 @@ class _RunFolder:
 
 
 def _unfinished(failed: Sequence[FailedShard], shards: int) -> tuple[str, str]:
-    """Why an output with quarantined shards is not finished, and what to do."""
+    """The reason why an output with quarantined shards is not finished, and advice."""
     first = failed[0]
     reason = first.message or first.kind or f"its record in {FAILED} is damaged"
     more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
@@ -335,8 +362,8 @@ def _unfinished(failed: Sequence[FailedShard], shards: int) -> tuple[str, str]:
     return failures, "fix the input and run `scorer run` again"
 
 
-def _that_count(store: Store) -> dict[str, FileInfo]:
-    """The own files of an output, and those of its shards that have a record."""
+def _counted_files(store: Store) -> dict[str, FileInfo]:
+    """The own files of an output, and the outputs and records of its shards that have a record."""
     files = store.list()
     done, failed = relatives_of(files, RECEIPTS), relatives_of(files, FAILED)
     names = {
@@ -363,7 +390,7 @@ def _unchanged(versions: Mapping[Location, Mapping[str, str]]) -> Iterator[None]
     except Exception as error:  # a file that changed can be damaged in any way
         cause = error
     for location, before in versions.items():
-        now = {name: info.version for name, info in _that_count(open_store(location, patient=False)).items()}
+        now = {name: info.version for name, info in _counted_files(open_store(location, patient=False)).items()}
         changed = [name for name, _ in {*before.items()} ^ {*now.items()}]
         if changed:
             shown = named(sorted({*changed}, key=lambda name: (name not in (RUN, PLAN, SUCCESS), name)))
@@ -375,13 +402,13 @@ def _unchanged(versions: Mapping[Location, Mapping[str, str]]) -> Iterator[None]
         raise cause
 
 
-def locations_of(given: Location | Sequence[Location]) -> tuple[Location, ...]:
-    """One output, or the parts of one."""
-    return (given,) if isinstance(given, Path | StoreUri) else tuple(given)
+def locations_of(out: Location | Sequence[Location]) -> tuple[Location, ...]:
+    """The location of an output, or the locations of its parts."""
+    return (out,) if isinstance(out, Path | StoreUri) else tuple(out)
 
 
 def _one_signature(signatures: Sequence[tuple[str, Signature]], advice: str, error: type[ScorerError]) -> Signature:
-    """The signature that all have in common, by name."""
+    """The signature that all files and plans have in common; the error names the first one that differs."""
     first, signature = signatures[0]
     for name, other in signatures[1:]:
         if differs := signature.changes_to(other):
@@ -389,14 +416,14 @@ def _one_signature(signatures: Sequence[tuple[str, Signature]], advice: str, err
     return signature
 
 
-def _chosen(file: pq.ParquetFile, columns: Sequence[str]) -> list[str]:
-    """Those of ``columns`` that a file has; where a nested path is not there, the whole column above it."""
+def _present(file: pq.ParquetFile, columns: Sequence[str]) -> list[str]:
+    """The columns among ``columns`` that a file has; in place of a missing nested path, the whole column above it."""
     tops = set(file.schema_arrow.names)
     paths = {file.schema.column(i).path for i in range(len(file.schema))}
     present = [name if name in tops or name in paths else name.split(".")[0] for name in columns]
     return list(dict.fromkeys(name for name in present if name in tops or name in paths))
 
 
-def _few(table: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:
-    """Some rows of a table, as a copy: a slice would keep the whole row group in memory; string views have no take."""
+def _copied_rows(table: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:
+    """Copy some rows of a table: a slice would keep the whole row group in memory, and string views have no take."""
     return pa.concat_tables([table.slice(row, 1) for row in rows.tolist()]).combine_chunks()

@@ -75,7 +75,7 @@ class _Text:
         passed = self.text[self.at : end]
         self.line += passed.count("\n")
         self.at = end
-        if len(self.text) - end > 4 * _CHUNK:  # read for a long element; an error of the reader takes time for all of the text
+        if len(self.text) - end > 4 * _CHUNK:  # an error of the reader counts the lines of all of it
             rest = self.text[end:]
             self._more = chain((rest[i : i + _CHUNK] for i in range(0, len(rest), _CHUNK)), self._more)
             self.text, self.at, self._is_whole = "", 0, False

@@ -25,24 +25,27 @@ from .store import ABSENT, LocalStore, Store, output_errors, temporary_name
 
 RENEW_S = 60.0
 STALE_S = 120.0
-"""A holder whose last renewal is older publishes nothing until it has renewed its record."""
+"""Age of the last renewal in seconds from which a holder publishes nothing until it has renewed its record."""
 EXPIRY_S = 300.0
 _POLL_S = 5.0
 _SETTLE_S = 2.0
 """After the first write in a folder, where a condition and its write are two steps: the last of two writers counts."""
 _RELEASE_S = 5.0
-"""How long the end of a run waits for a store that does not answer; the record expires by itself."""
+"""Seconds that the end of a run waits for a store that does not answer; the record expires by itself."""
 NO_FLOCK = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 class LockRecord(OpenRecord, frozen=True):
-    """Content of ``_lock``. ``started``: of the run, UTC, ISO 8601. ``nonce``: another one in each renewal, so that no
-    two writes have the same content."""
+    """Content of ``_lock``."""
 
     pid: int = field(default_factory=os.getpid)
+    """Process id of the run."""
     host: str = field(default_factory=socket.gethostname)
+    """Host name of its machine."""
     started: str = field(default_factory=utc_now)
+    """Start of the run in UTC, ISO 8601."""
     nonce: str = ""
+    """A random value, new in each renewal, so that no two writes have the same content."""
 
     def __str__(self) -> str:
         return f"pid {self.pid} on {self.host} since {self.started}"
@@ -72,7 +75,7 @@ class FileLock(Closing):
 
     @property
     def may_publish(self) -> bool:
-        """Whether outputs and receipts may be written now: the path still leads to the file that is locked."""
+        """Whether outputs and receipts may be written now: the path still leads to the locked file."""
         with suppress(OSError):
             return self._is_open and os.path.samestat(self._path.lstat(), os.fstat(self._file))
         return False
@@ -96,7 +99,7 @@ class FileLock(Closing):
 
 
 class RecordLock(Closing):
-    """A record that a thread renews. Waits for that of a holder that gives no sign of life."""
+    """A record that a thread renews. Waits for the record of a holder without a sign of life to expire."""
 
     def __init__(self, store: Store, on_wait: Callable[[str], None]) -> None:
         self._store, self._record, self._renewed = store, LockRecord(), 0.0
@@ -152,7 +155,7 @@ class RecordLock(Closing):
                     return
 
     def _renew(self) -> bool:
-        """Write the record over the version that this holder wrote last; ``False`` if another one is there."""
+        """Write the record over the version that this holder wrote last; ``False`` if another version replaced it."""
         with self._guard:
             if self._version is not None:
                 began, self._version = _now(), self._write(self._version)
@@ -184,8 +187,12 @@ RunLock = FileLock | RecordLock
 
 
 def take_lock(store: Store, on_wait: Callable[[str], None] = lambda message: None) -> RunLock:
-    """Take the lock of an output; :class:`.OutputError` if another run holds it. ``on_wait``: told before it waits for
-    a record to expire."""
+    """Take the lock of an output; :class:`.OutputError` if another run holds it.
+
+    Args:
+        store: store of the output.
+        on_wait: called with a line before a wait for a record to expire.
+    """
     if isinstance(store, LocalStore):
         try:
             return FileLock(store.location / LOCK)
@@ -199,7 +206,7 @@ def take_lock(store: Store, on_wait: Callable[[str], None] = lambda message: Non
 
 
 def _await_expiry(store: Store, on_wait: Callable[[str], None]) -> str:
-    """The version to replace: :data:`ABSENT`, or that of a holder that is lost; an error where its holder renews it."""
+    """The version to replace: :data:`ABSENT`, or the record of a lost holder; an error where its holder renews it."""
     first = store.list(LOCK).get(LOCK)
     if first is None:
         return ABSENT
@@ -236,7 +243,7 @@ def read_record(store: Store) -> LockRecord | None:
 
 
 def lock_holder(store: Store) -> LockRecord | None:
-    """The run that holds an output now, as far as one look tells."""
+    """The run that probably holds an output now."""
     info, record = store.list(LOCK).get(LOCK), read_record(store)
     if isinstance(store, LocalStore):
         try:

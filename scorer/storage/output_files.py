@@ -24,29 +24,26 @@ _NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass
 class OutputFile:
-    """A file of scored rows, opened when its columns or rows are asked for.
-
-    Attributes:
-        store: of the output that it is in.
-        relative: its path there, with slashes.
-        version: the one that is read; ``None`` for any.
-        receipt: what its run recorded; ``None`` for a file by itself. Its SHA-256 is compared at the first opening.
-    """
+    """A file of scored rows, opened when its columns or rows are asked for."""
 
     store: Store
+    """Store of its output."""
     relative: str
+    """POSIX path below the location of the store."""
     version: str | None = None
+    """Version to read; ``None`` for any."""
     receipt: Receipt | None = None
+    """Record of its run, with a SHA-256 that is compared at the first opening; ``None`` for a file by itself."""
     _is_hashed: bool = field(default=False, init=False, repr=False, compare=False)
 
     @property
     def uri(self) -> str:
-        """Where it is."""
+        """Absolute path or URI."""
         return self.store.uri(self.relative)
 
     @cached_property
     def rows(self) -> int:
-        """Number of its rows: of a receipt, otherwise of the footer."""
+        """Number of its rows, from the receipt, otherwise from the footer."""
         return self._footer[0] if self.receipt is None else self.receipt.output.rows
 
     @property
@@ -56,7 +53,7 @@ class OutputFile:
 
     @property
     def signature(self) -> Signature:
-        """Of a receipt, otherwise of the footer."""
+        """Signature of its labels, from the receipt, otherwise from the footer."""
         return (
             Signature.of_footer(self.schema.metadata)
             if self.receipt is None
@@ -101,8 +98,8 @@ def _check_footer(uri: str, file: pq.ParquetFile, receipt: Receipt) -> None:
 
 
 def _check_content(uri: str, handle: BinaryIO, receipt: Receipt) -> None:
-    """Refuse a file with a changed bit, also one that no checksum of a page covers. An object store checks what it
-    holds, and gives the version that the receipt names."""
+    """Refuse a file with a changed bit, also one that no checksum of a page covers. An object store checks its content
+    by itself, and gives the version that the receipt names."""
     if receipt.output.e_tag:
         return
     handle.seek(0)

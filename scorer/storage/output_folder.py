@@ -1,7 +1,7 @@
-"""An output, read: its plan, its receipts, and how both compare with the plan of a run. Nothing here writes.
+"""An output, read: its plan, its receipts, and the comparison of both with the plan of a run. Nothing here writes.
 
-:class:`OutputState` is one comparison. Which shards are scored, which outputs would be lost, and why a run is refused
-are answers of that object; :mod:`.output_writer` carries them out.
+An :class:`OutputState` is one comparison: it has the shards to score, the outputs that would be lost, and the reason of
+a refusal. :mod:`.output_writer` carries it out.
 """
 
 from __future__ import annotations
@@ -43,18 +43,27 @@ from .receipts import (
 from .store import TEMPORARY, FileInfo, Store, open_store
 
 READERS = 16
-"""Small files, or footers, of a store that are read at once."""
+"""Number of small files, or footers, of a store that are read at once."""
 
 
 class OutputFolder:
-    """An output in a store. ``store``: of the location, if it is open."""
+    """An output in a store.
+
+    Args:
+        location: location of the output.
+        patient: retry requests to an object store for minutes instead of seconds.
+        store: store of the location, if it is open already.
+    """
 
     def __init__(self, location: Location, *, patient: bool = True, store: Store | None = None) -> None:
         self.location = location
         self.store: Store = store or open_store(location, patient=patient)
 
     def read_plan(self, say: Callable[[str], None] | None = None) -> Plan | None:
-        """The stored plan; ``None`` if there is none. ``say``: is told of a damaged one, which then counts as none.
+        """The stored plan; ``None`` if there is none.
+
+        Args:
+            say: called with a line about a damaged plan, which then counts as none.
 
         Raises:
             SchemaError: another version of this program wrote it. DamagedFileError: without ``say``.
@@ -69,8 +78,8 @@ class OutputFolder:
             return None
 
     def receipt(self, relative: str) -> Receipt | Unusable:
-        """The receipt of a shard, or why there is none that can be used; a :class:`.SchemaError` if another version of
-        this program wrote it."""
+        """The receipt of a shard, or the reason why there is no usable one; a :class:`.SchemaError` if another version
+        of this program wrote it."""
         if (content := self.store.read(receipt_name(relative))) is None:
             return NoReceipt()
         try:
@@ -81,9 +90,9 @@ class OutputFolder:
 
     def receipts(self, relatives: Iterable[str] | None = None) -> dict[str, Receipt | Unusable]:
         """The receipts of some shards, by default of all that have one; see :meth:`receipt`."""
-        chosen = relatives_of(self.store.list(RECEIPTS), RECEIPTS) if relatives is None else list(relatives)
-        read = map_in_threads(self.receipt, chosen, READERS) if self.store.is_remote else map(self.receipt, chosen)
-        return dict(zip(chosen, read, strict=True))
+        paths = relatives_of(self.store.list(RECEIPTS), RECEIPTS) if relatives is None else list(relatives)
+        receipts = map_in_threads(self.receipt, paths, READERS) if self.store.is_remote else map(self.receipt, paths)
+        return dict(zip(paths, receipts, strict=True))
 
     def failed_shards(self) -> dict[str, FailedShard]:
         """Quarantined shards by relative path; of a damaged record only the path is known."""
@@ -95,8 +104,11 @@ class OutputFolder:
         return failed
 
     def why_unfinished(self, receipts: Mapping[str, Receipt | Unusable] | None = None) -> str | None:
-        """Why not every planned shard is done; ``None`` if ``_SUCCESS`` agrees with the plan and all receipts, which
-        are read if they are not given."""
+        """Why the output is not finished; ``None`` if ``_SUCCESS`` agrees with the plan and all receipts.
+
+        Args:
+            receipts: the receipts of planned shards; read by default.
+        """
         success, plan = self.store.read(SUCCESS), self.read_plan(lambda message: None)
         if success is None:
             return f"it has no {SUCCESS}"
@@ -111,8 +123,13 @@ class OutputFolder:
         return None if success == done else f"its {SUCCESS} does not agree with its receipts"
 
     def is_intact(self, receipt: Receipt, info: FileInfo | None) -> bool:
-        """Whether a receipt's output is the file that the receipt describes: by the version that an object store gave
-        it, otherwise by its SHA-256. ``info``: of the output; ``None`` if it does not exist."""
+        """Whether the output of a receipt is the file that the receipt describes: by the version that an object store
+        gave it, otherwise by its SHA-256.
+
+        Args:
+            receipt: the receipt.
+            info: the file; ``None`` if it does not exist.
+        """
         output = receipt.output
         if info is None or info.size != output.bytes:
             return False
@@ -130,13 +147,15 @@ class OutputFolder:
     def receipt_if_done(
         self, shard: Shard, plan: Plan, receipt: Receipt | Unusable, info: FileInfo | None
     ) -> Receipt | Unusable:
-        """The receipt of a shard that is done, or why the shard is not done.
+        """The receipt of a shard that is done, or the reason why it is not done.
 
         An input is the same while its size and footer are, and its time and version or its content.
 
         Args:
-            receipt: of the shard, as it is stored.
-            info: of the output; ``None`` if it does not exist.
+            shard: the shard.
+            plan: the plan of the run.
+            receipt: its stored receipt.
+            info: its output file; ``None`` if it does not exist.
         """
         if isinstance(receipt, Unusable):
             return receipt
@@ -158,8 +177,10 @@ class OutputFolder:
         """Compare the output with a plan. Outputs of shards that are done are hashed here, once in a run.
 
         Args:
-            shards: those of the plan that could be read. stored: the plan that is there.
-            rescore: shards that were scored on another device or runtime are to be scored again.
+            plan: the plan of the run.
+            shards: shards of the plan that could be read.
+            stored: the stored plan.
+            rescore: whether to score shards of another device or runtime again.
         """
         files = self.store.list()
         receipts = self.receipts(shard.relative for shard in shards if receipt_name(shard.relative) in files)
@@ -175,26 +196,27 @@ class OutputFolder:
             if rescore and (origin.worker, origin.origin.get("runtime")) != (plan.device, plan.runtime):
                 todo[shard] = Unusable(f"it was scored elsewhere ({origin.worker})")
         if not todo and stored is not None:  # nothing is scored here, so the plan says where it was
-            same = {name: getattr(stored, name) for name in ("device", "provider", "runtime", "versions")}
-            plan = replace(plan, **same)
+            hardware = {name: getattr(stored, name) for name in ("device", "provider", "runtime", "versions")}
+            plan = replace(plan, **hardware)
         return OutputState(self, plan, stored, len(shards), files, receipts, todo, done)
 
 
 @dataclass(frozen=True)
 class ExtraOutputs:
-    """Outputs that are not in a plan, sorted. ``divided``: of an input that the plan divides in another way. ``stale``:
-    of an input that is not in the plan."""
+    """Outputs that are not in a plan, sorted."""
 
     divided: list[str]
+    """Outputs of inputs that the plan divides in another way."""
     stale: list[str]
+    """Outputs of inputs that are not in the plan."""
 
 
 def extra_outputs(files: Mapping[str, FileInfo], plan: Plan, stored: Plan | None = None) -> ExtraOutputs:
-    """Outputs among ``files`` that are not in a plan: they are in the ``stored`` plan, or have a record."""
-    before = {} if stored is None else stored.inputs
-    known = {*before, *relatives_of(files, RECEIPTS), *relatives_of(files, FAILED)} - plan.inputs.keys()
+    """Outputs among ``files`` that are not in a plan, but in the ``stored`` plan, or that have a record."""
+    stored_inputs = {} if stored is None else stored.inputs
+    recorded = {*stored_inputs, *relatives_of(files, RECEIPTS), *relatives_of(files, FAILED)}
     planned = {_input_of(name, record.groups) for name, record in plan.inputs.items()}
-    outputs = sorted(filter(is_output, known))
+    outputs = sorted(filter(is_output, recorded - plan.inputs.keys()))
     extra = [relative for relative in outputs if {relative, receipt_name(relative)} & files.keys()]
     divided = [relative for relative in extra if ROW_RANGE.sub("", relative) in planned]
     return ExtraOutputs(divided, sorted({*extra} - {*divided}))
@@ -202,21 +224,24 @@ def extra_outputs(files: Mapping[str, FileInfo], plan: Plan, stored: Plan | None
 
 @dataclass(frozen=True)
 class OutputState:
-    """An output compared with the plan of a run, at one moment.
-
-    ``stored``: the plan that is there. ``shards``: how many the plan has that could be read. ``files``: by name.
-    ``receipts``: of planned shards, or why one cannot be used. ``todo``: shards to score, with the reason. ``done``:
-    receipts of shards whose outputs are as they say.
-    """
+    """An output compared with the plan of a run, at one moment."""
 
     folder: OutputFolder
+    """The output."""
     plan: Plan
+    """Plan of the run."""
     stored: Plan | None
+    """Plan in the output."""
     shards: int
+    """Number of shards of the plan that could be read."""
     files: Mapping[str, FileInfo]
+    """Files of the output, by name."""
     receipts: Mapping[str, Receipt | Unusable]
+    """Stored receipts of planned shards, by path, or the reason why one cannot be used."""
     todo: Mapping[Shard, Unusable]
+    """Shards to score, with the reason."""
     done: Mapping[str, Receipt]
+    """Receipts of shards that are done, by path."""
 
     @cached_property
     def extra(self) -> ExtraOutputs:
@@ -234,50 +259,51 @@ class OutputState:
             OutputError: something would be lost.
             DeviceError: some shards are done and were scored on another device or runtime.
         """
-        lost, plan, where = {}, self.plan, self.folder.location  # what would be lost, and how to permit it
+        permissions: dict[str, str] = {}  # to lose outputs, by a description of them
+        plan, location = self.plan, self.folder.location
         if self.extra.stale and not allow_stale:
             stale = self.extra.stale
-            what = f"{count_of(len(stale), 'output')} whose input is not among IN ({named(stale)})"
-            lost[what] = "--allow-stale keeps outputs without an input, which readers then skip"
+            outputs = f"{count_of(len(stale), 'output')} whose input is not among IN ({named(stale)})"
+            permissions[outputs] = "--allow-stale keeps outputs without an input, which readers then skip"
         if self.extra.divided and not rescore:
             divided = self.extra.divided
-            what = f"{count_of(len(divided), 'output')} written with another --split-rows ({named(divided)})"
-            lost[what] = "use the earlier --split-rows, or --rescore to replace them"
+            outputs = f"{count_of(len(divided), 'output')} written with another --split-rows ({named(divided)})"
+            permissions[outputs] = "use the earlier --split-rows, or --rescore to replace them"
         if not rescore and (shorter := self._shorter()):
-            what = f"{count_of(len(shorter), 'output')} with more rows than would replace them ({shorter[0]})"
-            lost[what] = "--rescore replaces them"
+            outputs = f"{count_of(len(shorter), 'output')} with more rows than would replace them ({shorter[0]})"
+            permissions[outputs] = "--rescore replaces them"
         if blocked := self._blocked():
             raise OutputError(
-                f"{where} has {named(blocked)}, which no run recorded, where outputs would be written; nothing was "
+                f"{location} has {named(blocked)}, which no run recorded, where outputs would be written; nothing was "
                 "written: remove it, or choose another --out"
             )
-        if lost:
-            ways = list(lost.values()) if plan.limit is None else ["leave --limit out"]
+        if permissions:
+            advice = "; ".join(permissions.values()) if plan.limit is None else "leave --limit out"
             raise OutputError(
-                f"{where} has {' and '.join(lost)}; nothing was written: {'; '.join(ways)}; or choose another --out"
+                f"{location} has {' and '.join(permissions)}; nothing was written: {advice}; or choose another --out"
             )
         if rescore:
             return
         if other := self._other_labels():
             raise OutputError(
-                f"{where} has labels of another signature ({', '.join(other)}); nothing was written: pass --rescore to "
-                "replace them, or choose another --out"
+                f"{location} has labels of another signature ({', '.join(other)}); nothing was written: pass --rescore "
+                "to replace them, or choose another --out"
             )
         stored, is_part = self.stored, 0 < len(self.todo) < self.shards
         if stored is None or not is_part or Signature.of(stored) != Signature.of(plan):
             return
         if changes := stored.hardware_changes(plan):
             raise DeviceError(
-                f"{where} has shards scored on a different device or runtime ({changes}). Resume there, pass --rescore "
-                "to rescore all shards here, or use a new --out with --reuse."
+                f"{location} has shards scored on a different device or runtime ({changes}). Resume there, pass "
+                "--rescore to rescore all shards here, or use a new --out with --reuse."
             )
 
     def _blocked(self) -> list[str]:
         """Files in place of a folder of an output that would be written, or in a folder in place of the output."""
-        wanted = {shard.relative for shard in self.todo}
-        folders = {folder for relative in wanted for folder in _folders(relative)}
+        outputs = {shard.relative for shard in self.todo}
+        folders = {folder for relative in outputs for folder in _folders(relative)}
         others = {name for name in self.files.keys() - self.extra.divided if not TEMPORARY.fullmatch(name)}
-        return sorted(name for name in others if name in folders or not wanted.isdisjoint(_folders(name)))
+        return sorted(name for name in others if name in folders or not outputs.isdisjoint(_folders(name)))
 
     def _shorter(self) -> list[str]:
         """The outputs that would be replaced by fewer rows, with both numbers; all row ranges of an input are one."""
@@ -289,7 +315,7 @@ class OutputState:
         return [f"{name}: {rows:,} rows, now {after[name]:,}" for name, rows in before.items() if rows > after[name]]
 
     def _rows_before(self, relative: str) -> int:
-        """Rows of the output that is there; one that was quarantined has no receipt."""
+        """Rows of an earlier output; a quarantined one has no receipt."""
         receipt = self.receipts.get(relative)
         if relative not in self.files or isinstance(receipt, Receipt):
             return receipt.output.rows if isinstance(receipt, Receipt) and relative in self.files else 0
@@ -301,13 +327,13 @@ class OutputState:
         return 0
 
     def _other_labels(self) -> list[str]:
-        """How the signature of labels that would be replaced differs; empty where no label would be."""
-        wanted = Signature.of(self.plan)
+        """Changes of the signature of labels that would be replaced; empty where no label would be."""
+        signature = Signature.of(self.plan)
         for shard in self.todo:
             receipt = self.receipts.get(shard.relative)
             if not isinstance(receipt, Receipt):
                 continue
-            changed = Signature.of(receipt.fingerprint).changes_to(wanted)
+            changed = Signature.of(receipt.fingerprint).changes_to(signature)
             if changed and self.folder.is_intact(receipt, self.files.get(shard.relative)):
                 return [str(_with_names(change, self.stored, self.plan)) for change in changed]
         return []
@@ -327,5 +353,5 @@ def _folders(relative: str) -> list[str]:
 
 
 def _input_of(relative: str, groups: tuple[int, int] | None) -> str:
-    """Relative path that the outputs of one input share: the folder of its row ranges, or the output itself."""
+    """Relative path in common of the outputs of one input: the folder of its row ranges, or the output itself."""
     return relative if groups is None else relative.rpartition("/")[0]

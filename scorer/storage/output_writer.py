@@ -49,19 +49,26 @@ from .store import (
 
 @dataclass(frozen=True)
 class Totals:
-    """The planned shards at the end of a run. ``receipts``: of those done; ``failed``: quarantined ones; ``missing``:
-    those whose output or receipt disappeared; ``stale``: outputs without an input. Relative paths."""
+    """The planned shards at the end of a run."""
 
     receipts: list[Receipt] = field(default_factory=list)
+    """Receipts of shards that are done."""
     failed: list[str] = field(default_factory=list)
+    """Relative paths of quarantined shards."""
     missing: list[str] = field(default_factory=list)
+    """Relative paths of shards without their output or receipt, which disappeared."""
     stale: list[str] = field(default_factory=list)
+    """Relative paths of outputs without an input."""
 
 
 @contextmanager
 def lock_output(location: Location, say: Callable[[str], None] = lambda message: None) -> Iterator[LockedOutput]:
     """Lock an output, which is created if it does not exist. Temporary files of killed runs are removed before and
-    afterwards, and a folder that was created for a run that did not begin. ``say``: told of a wait.
+    afterwards, and a folder that was created for a run that did not begin.
+
+    Args:
+        location: location of the output.
+        say: called with a line before a wait.
 
     Raises:
         OutputError: another run has it, it is not an output or is inside another one, or it cannot be written.
@@ -73,9 +80,9 @@ def lock_output(location: Location, say: Callable[[str], None] = lambda message:
             created = make_folders(location)
     store = open_store(location)
     try:
-        with take_lock(store, say) as held, ExitStack() as stack:
+        with take_lock(store, say) as lock, ExitStack() as stack:
             staging = stack.enter_context(TemporaryDirectory(prefix="d2t-")) if store.is_remote else ""
-            output = LockedOutput(location, store, held, staging)
+            output = LockedOutput(location, store, lock, staging)
             stack.callback(output.sweep)
             output.sweep()
             yield output
@@ -93,8 +100,8 @@ class LockedOutput(OutputFolder):
         self.lock, self.staging = lock, staging
 
     def begin(self, state: OutputState) -> OutputWriter:
-        """Store the plan. From here on the output is not finished, if anything changes; the receipts of the shards that
-        will be scored go, and the outputs of inputs that are divided otherwise now."""
+        """Store the plan, delete the receipts of shards to score, and delete outputs of inputs that are divided in
+        another way now. If anything changes, the output is not finished any more."""
         self.lock.check()
         plan, todo, divided, files = state.plan, state.todo, state.extra.divided, state.files
         if isinstance(self.location, Path):
@@ -109,7 +116,7 @@ class LockedOutput(OutputFolder):
         if stored != plan:
             self.store.write(PLAN, encode(plan, indent=1))
         names = [receipt_name(shard.relative) for shard in todo]
-        for relative in relatives_of(files, FAILED):  # of inputs that are gone, and never had an output
+        for relative in relatives_of(files, FAILED):  # records of inputs that are gone, and never had an output
             if relative not in plan.inputs and not {relative, receipt_name(relative)} & files.keys():
                 names.append(receipt_name(relative, FAILED))
         self.store.delete([name for name in names if name in files])
@@ -122,16 +129,16 @@ class LockedOutput(OutputFolder):
 
 
 class OutputWriter:
-    """The output of a run that has begun. Made by :meth:`LockedOutput.begin`; threads may share :meth:`publish`."""
+    """The output of a run that has begun (:meth:`LockedOutput.begin`). Threads may share :meth:`publish`."""
 
     def __init__(self, output: LockedOutput, state: OutputState) -> None:
-        self._output, self._plan, self._had = output, state.plan, state.files
+        self._output, self._plan, self._earlier_files = output, state.plan, state.files
         self._versions = {name: info.version for name, info in state.files.items()}
         self._done, self._is_finished = dict(state.done), True
 
     def temporary(self, relative: str) -> Path:
-        """A new path for a worker to write an output to: in the folder of its final name, or for a store, which the
-        worker puts it into, in another."""
+        """A new path for a worker to write an output to: in the folder of its final name, or in a local one if the
+        worker puts it into a store."""
         self._output.lock.check()
         location = self._output.location
         if not isinstance(location, Path):
@@ -143,8 +150,15 @@ class OutputWriter:
         return target.with_name(temporary_name())
 
     def publish(self, temporary: Path | None, receipt: Receipt) -> Receipt:
-        """Give a shard's output its name in a folder, then write its receipt, which is returned. ``temporary``: the
-        complete file; ``None``: the worker has put it into the store (:func:`upload`)."""
+        """Give the output of a shard its name in a folder, then write its receipt.
+
+        Args:
+            temporary: path of the complete file; ``None`` if the worker has put it into the store (:func:`upload`).
+            receipt: its receipt.
+
+        Returns:
+            The receipt as it was written.
+        """
         lock, store, relative = self._output.lock, self._output.store, receipt.relative
         lock.check()
         written = FileInfo(receipt.output.bytes, receipt.output.e_tag, 0)
@@ -153,14 +167,14 @@ class OutputWriter:
             lock.check()
         receipt = replace(receipt, created=utc_now())
         version = store.write(receipt_name(relative), seal(receipt))
-        if receipt_name(relative, FAILED) in self._had:
+        if receipt_name(relative, FAILED) in self._earlier_files:
             store.delete([receipt_name(relative, FAILED)])
         self._versions |= {relative: written.version, receipt_name(relative): version or ""}
         self._done[relative] = receipt
         return receipt
 
     def quarantine(self, relative: str, kind: str, message: str, identity: Identity | None) -> None:
-        """Store why a shard was not scored, and delete its receipt. An earlier output file is kept."""
+        """Record why a shard was not scored, and delete its receipt. An earlier output file is kept."""
         self._output.lock.check()
         self.reopen()
         self._output.store.delete([receipt_name(relative)])
@@ -168,8 +182,12 @@ class OutputWriter:
         self._output.store.write(receipt_name(relative, FAILED), encode(record, indent=1))
 
     def totals(self, shards: Sequence[Shard]) -> Totals:
-        """All planned shards as they are now. Outputs and receipts that were replaced since this process hashed or
-        wrote them are checked again. ``shards``: those that could be read; other inputs of the plan are quarantined."""
+        """The state of all planned shards. Outputs and receipts that were replaced since this process hashed or wrote
+        them are checked again.
+
+        Args:
+            shards: shards that could be read; the other inputs of the plan are quarantined.
+        """
         output, plan, files = self._output, self._plan, self._output.store.list()
         totals, by_name = Totals(stale=extra_outputs(files, plan).stale), {shard.relative: shard for shard in shards}
         for relative in plan.inputs:
@@ -202,7 +220,7 @@ class OutputWriter:
             store.write(SUCCESS, digest_of(totals.receipts))
 
     def reopen(self) -> None:
-        """The output is not finished any more, and no totals claim it."""
+        """Delete ``_SUCCESS`` and the totals: the output is not finished any more."""
         if self._is_finished:
             self._output.store.delete([SUCCESS, RUN])
             crash_point(PLAN, "success_removed")
@@ -210,29 +228,33 @@ class OutputWriter:
 
 
 def upload(store: Store, temporary: Path, receipt: Receipt) -> Receipt:
-    """Put the output of a shard, a complete local file, into its object store; the receipt, with its version there. The
-    worker that wrote the file calls this, and the driver publishes the receipt."""
+    """Put the output of a shard, a complete local file, into its object store. The worker that wrote the file calls
+    this, and the driver publishes the receipt.
+
+    Returns:
+        The receipt with the version in the store.
+    """
     version = store.publish(temporary, receipt.relative).version
     return replace(receipt, output=replace(receipt.output, e_tag=version))
 
 
 def _refuse_foreign(output: OutputFolder) -> None:
     """Refuse a location inside another output, which would take its files for its own, or with other files than those
-    of an output. What begins with a dot is a file manager's or a version control's, and is ignored."""
+    of an output. Names that begin with a dot belong to a file manager or a version control, and are ignored."""
     location, files = output.location, {} if output.store.read(PLAN) is not None else output.store.list()
-    known = {name.partition("/")[0] for name in (*relatives_of(files, RECEIPTS), *relatives_of(files, FAILED))}
-    tops = {name.partition("/")[0] for name in files} - OWN_NAMES - known
-    if strange := sorted(name for name in tops if not name.startswith(".")):
-        more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
+    recorded = {name.partition("/")[0] for name in (*relatives_of(files, RECEIPTS), *relatives_of(files, FAILED))}
+    tops = {name.partition("/")[0] for name in files} - OWN_NAMES - recorded
+    if foreign := sorted(name for name in tops if not name.startswith(".")):
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
         raise OutputError(
-            f"{location} is not an output folder of this program: it has no {PLAN}, but holds {strange[0]!r}"
+            f"{location} is not an output folder of this program: it has no {PLAN}, but holds {foreign[0]!r}"
             f"{more}; choose a new or empty place for --out"
         )
     above = list(location.absolute().parents) if isinstance(location, Path) else location.parents
     outer = None
-    for place in above:
+    for parent in above:
         with suppress(OutputError):  # a policy of a store may allow requests below OUT alone
-            if outer is None and open_store(place, patient=False).read(PLAN) is not None:
-                outer = place
+            if outer is None and open_store(parent, patient=False).read(PLAN) is not None:
+                outer = parent
     if outer is not None:
         raise OutputError(f"{location} is inside the output {outer}; choose an --out outside of it")
