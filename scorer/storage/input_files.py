@@ -21,17 +21,20 @@ LONGEST_NAME = 250
 ANY_DEPTH = "**"
 DELTA_LOG = "_delta_log"
 Glob = tuple[str, ...]
-"""The parts of a glob; ``**`` stands for any number of folders. A folder that all of it matches stands for the files of
-a format in it, as if the shell had expanded the glob."""
+"""The parts of a glob; ``**`` stands for any number of folders. A folder that the whole glob matches stands for the
+files of a format in it, as if the shell had expanded the glob."""
 EVERYTHING: Glob = (ANY_DEPTH,)
 
 
 class _Input(NamedTuple):
-    """An input as given: a place, and the glob to match below it (``None``: all files of the format)."""
+    """An input of the command."""
 
-    given: str
+    argument: str
+    """The argument of the user."""
     root: Location
+    """File, or folder to look below."""
     glob: Glob | None = None
+    """Glob to match below it; ``None`` for all files of the format."""
 
 
 def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | None = None) -> list[InputFile]:
@@ -46,8 +49,8 @@ def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | No
     if not inputs:
         raise UsageError("no input was given; name files, folders, globs or URIs")
     files: dict[str, InputFile] = {}
-    for given in inputs:
-        for uri, path in _files(_parse(given), form):
+    for argument in inputs:
+        for uri, path in _files(_parse(argument), form):
             kind = format_of(path, form)
             separator = delimiter if kind in ("csv", "tsv") else None
             file = InputFile(uri=uri, relative=output_name(path, kind), form=kind, delimiter=separator)
@@ -74,18 +77,19 @@ def check_apart(inputs: Sequence[str], files: Sequence[InputFile], out: Location
     """Refuse (:class:`.OutputError`) an output inside an input, and one of the ``files`` of the inputs inside OUT: the
     next run would take its outputs for inputs."""
     target = out if isinstance(out, StoreUri) else out.resolve()
-    for given, root, glob in map(_parse, inputs):
+    for argument, root, glob in map(_parse, inputs):
         if isinstance(root, StoreUri) and isinstance(target, StoreUri):
-            prefix, out_prefix = (f"{place.root}/{place.path}".rstrip("/") + "/" for place in (root, target))
+            prefix, out_prefix = (f"{uri.root}/{uri.path}".rstrip("/") + "/" for uri in (root, target))
             contains = prefix.startswith(out_prefix) or out_prefix.startswith(prefix)
         elif isinstance(root, Path) and isinstance(target, Path):
-            above = [place for place in (root.resolve(), root) if place.is_dir() and target.is_relative_to(place)]
-            contains = any(_positions(glob or EVERYTHING, "/".join(target.relative_to(place).parts)) for place in above)
+            above = [folder for folder in (root.resolve(), root) if folder.is_dir() and target.is_relative_to(folder)]
+            below = ["/".join(target.relative_to(folder).parts) for folder in above]
+            contains = any(_positions(glob or EVERYTHING, path) for path in below)
         else:
             continue
         if contains:
             raise OutputError(
-                f"the output {out} is inside the input {given} or the other way round, so that the next run would "
+                f"the output {out} is inside the input {argument} or the other way round, so that the next run would "
                 "score its own outputs; choose an --out outside of the input"
             )
     if isinstance(target, StoreUri):
@@ -101,8 +105,8 @@ def check_apart(inputs: Sequence[str], files: Sequence[InputFile], out: Location
 
 def _files(parsed: _Input, form: Format) -> Iterator[tuple[str, str]]:
     """The files of one input: the URI of each, and its path below the root of the input."""
-    given, root, glob = parsed
-    sought = glob or EVERYTHING
+    argument, root, glob = parsed
+    pattern = glob or EVERYTHING
     if isinstance(root, StoreUri):
         keys = list(open_store(StoreUri(root.scheme, root.bucket, ""), patient=False).list(root.path))
         below = [key.removeprefix(root.key("")) for key in keys if key != root.path]
@@ -110,35 +114,35 @@ def _files(parsed: _Input, form: Format) -> Iterator[tuple[str, str]]:
     else:
         is_folder = os.path.isdir(root)  # noqa: PTH112  (a Path raises what only the system can say of a name)
         is_file = os.path.exists(root) and not is_folder  # noqa: PTH110
-        paths = _walk(root, sought) if is_folder else iter(())
+        paths = _walk(root, pattern) if is_folder else iter(())
     if glob is None and is_file:
         if is_hidden(root.name):
-            raise UsageError(f"{given}: files whose names begin with '_' or '.' are not scored; rename it")
+            raise UsageError(f"{argument}: files whose names begin with '_' or '.' are not scored; rename it")
         yield str(root), root.name
         return
     if glob is None and not is_folder:
-        raise InputError(f"{given} does not exist, or this user may not look there")
-    groups, visible = suffixes_of(form), list(_visible(root, paths, sought))
-    by_group = ([path for path in visible if _accepts(sought, path, endings)] for endings in groups)
+        raise InputError(f"{argument} does not exist, or this user may not look there")
+    groups, visible = suffixes_of(form), list(_visible(root, paths, pattern))
+    by_group = ([path for path in visible if _accepts(pattern, path, endings)] for endings in groups)
     matching = next(filter(None, by_group), [])
     if not matching and glob is not None:
-        raise InputError(f"{given} matches no file; check the pattern")
+        raise InputError(f"{argument} matches no file; check the pattern")
     if not matching:
         names = ", ".join(f"*{suffix}" for suffixes in groups for suffix in suffixes)
-        raise InputError(f"{given} has no file to read ({names}); names that begin with '_' or '.' are skipped")
+        raise InputError(f"{argument} has no file to read ({names}); names that begin with '_' or '.' are skipped")
     for path in matching:
         yield (str(root.below(path)) if isinstance(root, StoreUri) else f"{str(root).rstrip('/')}/{path}"), path
 
 
-def _parse(given: str) -> _Input:
-    place = StoreUri.parse(given) or local_path(given, "the input").absolute()
-    if isinstance(place, StoreUri):
-        fixed, glob = _split_glob(place.path, "*[")  # a question mark begins the query of a URI
-        return _Input(given, StoreUri(place.scheme, place.bucket, fixed), glob)
-    if os.path.lexists(place):
-        return _Input(given, place)  # the name of an existing file may contain brackets
-    fixed, glob = _split_glob(str(place), "*?[")
-    return _Input(given, Path(fixed or "/"), glob)
+def _parse(argument: str) -> _Input:
+    location = StoreUri.parse(argument) or local_path(argument, "the input").absolute()
+    if isinstance(location, StoreUri):
+        fixed, glob = _split_glob(location.path, "*[")  # a question mark begins the query of a URI
+        return _Input(argument, StoreUri(location.scheme, location.bucket, fixed), glob)
+    if os.path.lexists(location):
+        return _Input(argument, location)  # the name of an existing file may contain brackets
+    fixed, glob = _split_glob(str(location), "*?[")
+    return _Input(argument, Path(fixed or "/"), glob)
 
 
 def _split_glob(path: str, magic: str) -> tuple[str, Glob | None]:
@@ -152,7 +156,7 @@ def _split_glob(path: str, magic: str) -> tuple[str, Glob | None]:
 
 @lru_cache(maxsize=4096)
 def _positions(glob: Glob, folder: str) -> frozenset[int]:
-    """The parts of a glob that may come next behind a folder; its length for what is below a folder that all of it
+    """Positions in a glob that may match next behind a folder; the length of the glob below a folder that all of it
     matched. Empty if nothing in the folder can match."""
     last, positions = len(glob), {0}
     for name in [None, *filter(None, folder.split("/"))]:
@@ -166,16 +170,17 @@ def _positions(glob: Glob, folder: str) -> frozenset[int]:
 
 
 def _accepts(glob: Glob, path: str, suffixes: Sequence[str]) -> bool:
-    """Whether a glob finds a file, of these suffixes where it does not name it."""
+    """Whether a glob finds a file; one that it does not name must have one of these suffixes."""
     folder, _, name = path.rpartition("/")
-    at, last = _positions(glob, folder), len(glob) - 1
-    if last in at and glob[last] != ANY_DEPTH and fnmatchcase(name, glob[last]):
+    positions, last = _positions(glob, folder), len(glob) - 1
+    if last in positions and glob[last] != ANY_DEPTH and fnmatchcase(name, glob[last]):
         return True
-    return (len(glob) in at or (last in at and glob[last] == ANY_DEPTH)) and name.lower().endswith(tuple(suffixes))
+    is_below = len(glob) in positions or (last in positions and glob[last] == ANY_DEPTH)
+    return is_below and name.lower().endswith(tuple(suffixes))
 
 
 def _visible(root: Location, paths: Iterable[str], glob: Glob) -> Iterator[str]:
-    """Those of the paths below a place that are not hidden."""
+    """The paths below a location that are not hidden."""
     for path in paths:
         parts = path.split("/")
         if DELTA_LOG in parts[:-1] and _positions(glob, folder := "/".join(parts[: parts.index(DELTA_LOG)])):
@@ -189,23 +194,23 @@ def _visible(root: Location, paths: Iterable[str], glob: Glob) -> Iterator[str]:
 
 
 def _walk(root: Path, glob: Glob) -> Iterator[str]:
-    """Relative paths of files and Delta logs in those folders below a place where a glob can match. A folder is
+    """Relative paths of files and Delta logs in the folders below a folder in which a glob can match. A folder is
     searched once for the same positions in the glob, and links to folders are followed last."""
-    todo, seen = deque([""]), set()
-    while todo:
-        base = todo.popleft()
-        place, at = root / base, _positions(glob, base)
+    unread, visited = deque([""]), set()
+    while unread:
+        base = unread.popleft()
+        folder, positions = root / base, _positions(glob, base)
         try:
-            status = place.stat()
-            if (here := (status.st_dev, status.st_ino, at)) in seen or not at:
+            status = folder.stat()
+            if (visit := (status.st_dev, status.st_ino, positions)) in visited or not positions:
                 continue
-            seen.add(here)
-            entries = _entries(place)
+            visited.add(visit)
+            entries = _entries(folder)
         except OSError as error:
-            raise InputError(f"cannot list {place}: {error.strerror}") from error
+            raise InputError(f"cannot list {folder}: {error.strerror}") from error
         for name, is_folder, is_linked in entries:
             if is_folder and not is_hidden(name):
-                (todo.append if is_linked else todo.appendleft)(f"{base}{name}/")
+                (unread.append if is_linked else unread.appendleft)(f"{base}{name}/")
             elif not is_folder or name == DELTA_LOG:
                 yield base + name + "/" * is_folder
 

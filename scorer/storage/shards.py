@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 WINDOW_ROWS = 16384
 WINDOW_BYTES = 32 << 20
-"""The largest window by default: rows, and bytes of their columns as they stand in memory."""
+"""Bounds of a window: rows, and bytes of their columns in memory."""
 FIRST_ROWS = (1024, 4096)
-"""Rows of the first windows of a shard, where windows may have more: a device begins once the first is prepared."""
+"""Most rows of the first windows of a shard: a device begins as soon as the first window is prepared."""
 MEMORY = "memory"
 """Kind of the error of a shard that needs more memory than there is."""
 _MAGIC = b"PAR1"
@@ -38,7 +38,7 @@ _OTHER_FORMATS = {
     b"version https://git-lfs": "a pointer of Git LFS without the data; fetch it with `git lfs pull`",
 }
 MOST_PARTS = 100_000
-"""Of one input: their names have five digits, by which they are sorted."""
+"""Most row ranges of one input: their names have five digits, by which they are sorted."""
 _BATCH_ROWS = 4096
 _SAMPLE_ROWS = 64
 _FOOTER_BYTES = 512 << 20
@@ -55,13 +55,17 @@ class UnseenError(RefusedError):
 
 
 def other_format(start: bytes) -> str | None:
-    """The kind of a file that begins with these :data:`MAGIC_BYTES`, and advice, if it is of a format not read here."""
+    """The format of a file of another program by its first :data:`MAGIC_BYTES`, with advice; ``None`` for others."""
     return next((what for magic, what in _OTHER_FORMATS.items() if start.startswith(magic)), None)
 
 
 def read_shards(file: InputFile, split_rows: int | None = None) -> tuple[pa.Schema, list[Shard]]:
-    """The schema of a file and its shards (:class:`.ShardError` if it cannot be read). ``split_rows``: make a shard of
-    each range of row groups with at most so many rows."""
+    """The schema of a file and its shards; :class:`.ShardError` if it cannot be read.
+
+    Args:
+        file: the file.
+        split_rows: most rows of a shard, along row groups; ``None`` for the whole file.
+    """
     with _opened(file) as source:
         size, rows = source.identity.size, source.rows
         whole = Shard(file=file, relative=file.relative, identity=source.identity, rows=rows, bytes=size)
@@ -78,8 +82,8 @@ def read_shards(file: InputFile, split_rows: int | None = None) -> tuple[pa.Sche
 
 
 def group_ranges(groups: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """Ranges of row groups with at most ``most`` rows together; a larger one is a range by itself. ``groups``: rows of
-    each."""
+    """Ranges of row groups with at most ``most`` rows together; a larger group is a range by itself. ``groups``: number
+    of rows of each group."""
     starts, rows = [0], 0
     for number, count in enumerate(groups):
         if rows and rows + count > most:
@@ -104,10 +108,11 @@ def limit_rows(shards: Sequence[Shard], limit: int | None) -> list[Shard]:
 
 
 class Columns(Protocol):
-    """The columns of a schema. ``needed``: those to read, ``None`` for all."""
+    """The columns of a schema."""
 
     @property
-    def needed(self) -> Sequence[str] | None: ...
+    def needed(self) -> Sequence[str] | None:
+        """Columns to read; ``None`` for all."""
 
 
 FoundColumns = TypeVar("FoundColumns", bound=Columns)
@@ -121,8 +126,18 @@ def read_windows(
     max_bytes: int,
     first_rows: Sequence[int] = (),
 ) -> Iterator[tuple[FoundColumns, pa.Table]]:
-    """The rows of a shard in windows (:func:`.windows.cut`), each with the columns of the shard. A :class:`.ShardError`
-    where it is damaged, has changed, has no such column, or needs more memory than there is."""
+    """The rows of a shard in windows (:func:`.windows.cut`), each with the columns of the shard.
+
+    Args:
+        shard: the shard.
+        find_columns: gives the columns of a schema.
+        max_rows: most rows of a window.
+        max_bytes: most bytes of a window, but for a single row that has more.
+        first_rows: most rows of the first windows.
+
+    Raises:
+        ShardError: it is damaged, has changed, has no such column, or needs more memory than there is.
+    """
     import pyarrow as pa
 
     from .windows import cut
@@ -132,9 +147,9 @@ def read_windows(
             raise UnseenError("changed since it was first looked at; run again")
         columns, names = find_columns(source.schema), source.schema.names
         needed = names if columns.needed is None else columns.needed
-        wrong = next((column for column in needed if names.count(column) != 1), None)
-        if columns.needed is not None and wrong is not None:
-            raise RefusedError(f"has {'more than one' if wrong in names else 'no'} column {wrong!r}")
+        ambiguous = next((column for column in needed if names.count(column) != 1), None)
+        if columns.needed is not None and ambiguous is not None:
+            raise RefusedError(f"has {'more than one' if ambiguous in names else 'no'} column {ambiguous!r}")
         positions = [i for i, name in enumerate(names) if name in needed]
         schema = pa.schema([source.schema.field(i) for i in positions], source.schema.metadata)
         rows = _rows(shard, source.batches(positions, shard.groups, max_bytes))
@@ -159,7 +174,7 @@ def _rows(shard: Shard, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Record
 
 @contextmanager
 def _opened(file: InputFile) -> Iterator[ParquetSource | TextSource]:
-    """Open an input; whatever a library raises for a damaged file becomes the error of the shard."""
+    """Open an input; any exception of a library for a damaged file becomes the error of the shard."""
     try:
         if file.form == "parquet":
             source: ParquetSource | TextSource = ParquetSource(file.uri)
@@ -189,21 +204,29 @@ def _describe(error: BaseException) -> str:
 
 
 class OpenedFile(Closing):
-    """A file, local or remote (:class:`RefusedError` if it cannot be opened). ``file``: of pyarrow. ``size``: in bytes.
-    ``mtime_ns``: ``None`` in a store. ``e_tag``: its version in a store, which is the one that is read."""
+    """A file, local or remote; :class:`RefusedError` if it cannot be opened."""
+
+    file: pa.PythonFile
+    """The open file."""
+    size: int
+    """Size in bytes."""
+    mtime_ns: int | None
+    """Time of the last change in nanoseconds; ``None`` in a store."""
+    e_tag: str
+    """Version of an object, which is the one that is read; empty for a local file."""
 
     def __init__(self, uri: str) -> None:
         import pyarrow as pa
 
         self._descriptor: int | None = None
-        self.mtime_ns: int | None = None
+        self.mtime_ns = None
         self.e_tag = ""
-        place = StoreUri.parse(uri)
+        location = StoreUri.parse(uri)
         try:
-            if place is not None:
+            if location is not None:
                 from .object_store import ObjectStore
 
-                stored = ObjectStore(StoreUri(place.scheme, place.bucket, "")).open(place.path)
+                stored = ObjectStore(StoreUri(location.scheme, location.bucket, "")).open(location.path)
                 self.size, self.e_tag, _ = stored.raw.info  # type: ignore[attr-defined]  # a VersionedFile
                 self.file = pa.PythonFile(stored, "r")
                 return
@@ -211,7 +234,7 @@ class OpenedFile(Closing):
             self._descriptor = os.open(uri, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             status = os.fstat(self._descriptor)
         except (OSError, OutputError) as error:
-            reason = error.strerror if place is None and isinstance(error, OSError) else _describe(error)
+            reason = error.strerror if location is None and isinstance(error, OSError) else _describe(error)
             raise UnseenError(f"cannot be opened: {reason}") from error
         if not stat.S_ISREG(status.st_mode):
             os.close(self._descriptor)
@@ -223,7 +246,7 @@ class OpenedFile(Closing):
         self.file.close()
 
     def changed(self) -> bool:
-        """Whether a local file was written to since it was opened."""
+        """Whether a local file was written to since this object opened it."""
         if self._descriptor is None:
             return False
         status = os.fstat(self._descriptor)
@@ -231,7 +254,16 @@ class OpenedFile(Closing):
 
 
 class ParquetSource(OpenedFile):
-    """A Parquet file (:class:`RefusedError` if it is none). ``groups``: rows of each row group."""
+    """A Parquet file; :class:`RefusedError` if it is none."""
+
+    identity: Identity
+    """Identity of the file."""
+    schema: pa.Schema
+    """Its schema."""
+    rows: int
+    """Number of its rows."""
+    groups: list[int]
+    """Number of rows of each row group."""
 
     def __init__(self, uri: str) -> None:
         import pyarrow as pa
@@ -274,7 +306,7 @@ class ParquetSource(OpenedFile):
     def batches(self, positions: Sequence[int], groups: Groups | None, max_bytes: int) -> Iterator[pa.RecordBatch]:
         """Rows of the columns at some positions, in checked batches that keep memory near ``max_bytes``.
 
-        The size of a batch is estimated from the footer and from a first one of a few rows. If one is too large
+        The size of a batch is estimated from the footer and from a first batch of a few rows. If a batch is too large
         nevertheless, or Arrow cannot hold it, later ones are smaller. Small row groups are read together.
         """
         import pyarrow as pa

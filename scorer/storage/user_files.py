@@ -1,4 +1,4 @@
-"""Files that a user names: reports, histories, converted data. How they are written depends on what exists there.
+"""Files that a user names: reports, histories, converted data. They are written according to the file of that name:
 
 - Nothing, or a regular file: replaced atomically, with the same permissions.
 - A device, a pipe, ``/dev/stdout``: written to, never replaced; not with Parquet.
@@ -40,29 +40,32 @@ _MOST_LINKS = 40
 
 
 class _Target(NamedTuple):
-    """``path``: the file to write. ``mode``: permissions of the regular file there, ``None`` if there is none.
-
-    ``is_stream``: write to it instead of replacing it. ``descriptor``: the one of this process that the path refers to.
-    """
+    """A file to write."""
 
     path: Path
+    """Path of the file, behind all links."""
     mode: int | None = None
+    """Permissions of an existing regular file; ``None`` if there is none."""
     is_stream: bool = False
+    """Whether to write to it instead of replacing it."""
     descriptor: int | None = None
+    """Descriptor of this process that the path refers to; ``None`` for any other path."""
 
 
-def write_user_file(path: Path, content: bytes, what: str, *, is_parquet: bool = False) -> None:
+def write_user_file(path: Path, content: bytes, option: str, *, is_parquet: bool = False) -> None:
     """Write a file that a user named, in a folder that exists: a missing one is more often a mistake than meant.
 
     Args:
-        what: the option that named it, for messages.
-        is_parquet: the content is a Parquet file, so that it may replace one.
+        path: path of the file.
+        content: its content.
+        option: name of the option with the path, for messages.
+        is_parquet: whether the content is a Parquet file, so that it may replace one.
 
     Raises:
         UsageError: the path is a URI. OutputError: it belongs to a run, is a link that is not followed, is a Parquet
             file, or cannot be written; an earlier file of that name is unchanged.
     """
-    target = _target(path, what, is_parquet)
+    target = _target(path, option, is_parquet)
     if not target.is_stream:
         atomic_write(target.path, content, mode=target.mode)
         return
@@ -70,114 +73,118 @@ def write_user_file(path: Path, content: bytes, what: str, *, is_parquet: bool =
         file.write(content)
 
 
-def parquet_target(path: Path, what: str) -> Path:
-    """The file that a writer of Parquet replaces to write a user's file: itself, or what its link leads to.
+def parquet_target(path: Path, option: str) -> Path:
+    """The file that a writer of Parquet replaces to write a user's file: itself, or the target of its link.
 
     Raises:
         UsageError, OutputError: see :func:`write_user_file`.
     """
-    return _target(path, what, is_parquet=True).path
+    return _target(path, option, is_parquet=True).path
 
 
 def check_user_file(
-    path: Path, what: str, *, inputs: Iterable[str | Path] = (), form: Format = "auto", is_parquet: bool = False
+    path: Path, option: str, *, inputs: Iterable[str | Path] = (), form: Format = "auto", is_parquet: bool = False
 ) -> None:
-    """Refuse early what :func:`write_user_file` would refuse, and the inputs of the command; writes nothing.
+    """Refuse early the paths that :func:`write_user_file` would refuse, and the inputs of the command; writes nothing.
 
     Args:
-        inputs: what the command reads, as given: files, folders, patterns, ``NAME=FILE``; URIs of stores are ignored.
-        form: the format of the inputs.
-        is_parquet: see :func:`write_user_file`. Of the files in a folder or of a pattern, those are not looked for.
+        path: path of the file.
+        option: name of the option with the path, for messages.
+        inputs: inputs of the command: files, folders, patterns, ``NAME=FILE``; URIs of stores are ignored.
+        form: format of the inputs.
+        is_parquet: see :func:`write_user_file`. Parquet files in a folder or of a pattern are not looked for then.
 
     Raises:
         UsageError, OutputError: see :func:`write_user_file`.
     """
-    target = _target(path, what, is_parquet)
+    target = _target(path, option, is_parquet)
     if target.mode is None:
         return
-    read = [str(given) for given in inputs]
-    for out in tuple(read):
+    arguments = [str(argument) for argument in inputs]
+    for out in tuple(arguments):
         with suppress(UsageError, OSError):  # not an output
             plan = OutputFolder(local_path(out)).read_plan(lambda message: None)
-            read += [record.uri for record in plan.inputs.values()] if plan is not None else []
-    for given in read:
-        if _is_input(target.path, given, form, is_parquet):
-            raise OutputError(f"{what}: {path} is an input ({given}), which is never overwritten; name another file")
+            arguments += [record.uri for record in plan.inputs.values()] if plan is not None else []
+    for argument in arguments:
+        if _is_input(target.path, argument, form, is_parquet):
+            raise OutputError(
+                f"{option}: {path} is an input ({argument}), which is never overwritten; name another file"
+            )
 
 
-def _is_input(place: Path, given: str, form: Format, is_parquet: bool) -> bool:
-    """Whether a command that reads ``given`` reads a file that exists. Errs on the side of yes."""
-    for candidate in {given, given.partition("=")[2]}:
+def _is_input(file: Path, argument: str, form: Format, is_parquet: bool) -> bool:
+    """Whether a command with an argument reads an existing file. Errs on the side of yes."""
+    for candidate in {argument, argument.partition("=")[2]}:
         with suppress(UsageError, OSError, RuntimeError, ValueError):  # not a path of this machine
             path = local_path(candidate).absolute()
-            if path.exists() and path.samefile(place):
+            if path.exists() and path.samefile(file):
                 return True
             fixed = next((n for n, part in enumerate(path.parts) if glob.has_magic(part)), len(path.parts))
             folder, pattern = Path(*path.parts[:fixed]).resolve(), "/".join(path.parts[fixed:])
-            below = place.resolve().relative_to(folder)
+            below = file.resolve().relative_to(folder)
             if (folder / "bundle.json").is_file():
                 return True
-            known = [suffix for group in (*suffixes_of("auto"), *suffixes_of(form), (".xml",)) for suffix in group]
-            is_named = place.name.lower().endswith(tuple(known))
+            suffixes = [suffix for group in (*suffixes_of("auto"), *suffixes_of(form), (".xml",)) for suffix in group]
+            is_read = file.name.lower().endswith(tuple(suffixes))
             if pattern:
-                is_named = fnmatchcase(str(below), pattern.replace("**/", "*"))
-            if is_named and not is_parquet and not any(map(is_hidden, below.parts)):
+                is_read = fnmatchcase(str(below), pattern.replace("**/", "*"))
+            if is_read and not is_parquet and not any(map(is_hidden, below.parts)):
                 return True
     return False
 
 
-def _target(path: Path, what: str, is_parquet: bool) -> _Target:
+def _target(path: Path, option: str, is_parquet: bool) -> _Target:
     """Target of a path: the file that is written, at the end of its links."""
-    local_path(path, what)
-    place, hops = path, 0
+    local_path(path, option)
+    file, hops = path, 0
     with output_errors("write", path):
         while True:
-            descriptor = _DESCRIPTOR.fullmatch(f"{os.path.realpath(place.parent)}/{place.name}")
+            descriptor = _DESCRIPTOR.fullmatch(f"{os.path.realpath(file.parent)}/{file.name}")
             if descriptor is not None and int(descriptor[1]) == os.getpid():
-                target = _Target(place, is_stream=True, descriptor=int(descriptor[2]))
+                target = _Target(file, is_stream=True, descriptor=int(descriptor[2]))
                 break
-            _refuse_owned(place, what)
+            _refuse_owned(file, option)
             try:
-                status = place.lstat()
+                status = file.lstat()
             except FileNotFoundError:
-                if place == path and place.parent.is_dir():
-                    return _Target(place)
+                if file == path and file.parent.is_dir():
+                    return _Target(file)
                 raise OutputError(
-                    f"{what}: {place} does not exist, nor does a folder for it, or {path} is a link to it; create the "
-                    "folder, or name the file itself"
+                    f"{option}: {file} does not exist, nor does a folder for it, or {path} is a link to it; create "
+                    "the folder, or name the file itself"
                 ) from None
             if not stat.S_ISLNK(status.st_mode):
                 mode = stat.S_IMODE(status.st_mode) & 0o777 if stat.S_ISREG(status.st_mode) else None
-                target = _Target(place, mode, is_stream=mode is None)
+                target = _Target(file, mode, is_stream=mode is None)
                 break
             if status.st_uid not in (0, os.geteuid()) or (hops := hops + 1) > _MOST_LINKS:
                 raise OutputError(
-                    f"{what}: {place} is a link that another user made (uid {status.st_uid}), or is part of a cycle of "
-                    "links, and is not followed; name the file itself"
+                    f"{option}: {file} is a link that another user made (uid {status.st_uid}), or is part of a cycle "
+                    "of links, and is not followed; name the file itself"
                 )
-            place = place.parent / place.readlink()
-    if target.is_stream and (is_parquet or place.is_dir()):
-        raise OutputError(f"{what}: {path} is a folder, a device or a pipe; name a regular file")
+            file = file.parent / file.readlink()
+    if target.is_stream and (is_parquet or file.is_dir()):
+        raise OutputError(f"{option}: {path} is a folder, a device or a pipe; name a regular file")
     if target.mode is not None and not is_parquet:
         try:
-            with place.open("rb") as file:
-                holds_rows = file.read(4) == b"PAR1"
+            with file.open("rb") as opened:
+                holds_rows = opened.read(4) == b"PAR1"
         except PermissionError:  # it may be replaced by one who cannot read it; nothing says that it holds rows
-            holds_rows = place.suffix == ".parquet"
+            holds_rows = file.suffix == ".parquet"
         if holds_rows:
-            raise OutputError(f"{what}: {path} is a Parquet file, which is not replaced; name another file")
+            raise OutputError(f"{option}: {path} is a Parquet file, which is not replaced; name another file")
     return target
 
 
-def _refuse_owned(path: Path, what: str) -> None:
-    place = Path(os.path.realpath(path.parent), path.name)
-    for out in place.parents:
+def _refuse_owned(path: Path, option: str) -> None:
+    file = Path(os.path.realpath(path.parent), path.name)
+    for out in file.parents:
         if (out / PLAN).is_file() or (out / RECEIPTS).is_dir():
-            parts = place.relative_to(out).parts
+            parts = file.relative_to(out).parts
             if parts[0] in OWN_NAMES or not any(map(is_hidden, parts)):
                 raise OutputError(
-                    f"{what}: {path} is in the output folder {out} of `scorer run`, and its name is reserved for the "
-                    f"run; choose a path outside of it, or a name that begins with an underscore, such as "
+                    f"{option}: {path} is in the output folder {out} of `scorer run`, and its name is reserved for "
+                    f"the run; choose a path outside of it, or a name that begins with an underscore, such as "
                     f"{out / '_report.html'}"
                 )
 
