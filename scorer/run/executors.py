@@ -37,13 +37,13 @@ class RunOptions:
     out: Location
     """Folder or object-store prefix of the output."""
     limit: int | None = None
-    """Score only the first rows, in the order of paths; with ``part`` those of all parts together."""
+    """Score only the first rows, in the order of paths; with ``part``, of all parts together."""
     part: tuple[int, int] | None = None
     """(k, n) scores the shards of part k of n."""
     max_error_rate: float = 0.001
     """Share of rows with errors above which the run exits 3."""
     reuse: tuple[Location, ...] = ()
-    """Earlier outputs whose labels are taken over."""
+    """Earlier outputs to take labels from."""
     form: Format = "auto"
     """Format of the inputs; ``auto`` goes by their suffixes."""
     delimiter: str | None = None
@@ -86,7 +86,7 @@ class ReuseInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Description of a worker whose scorer is open; equal for all workers of a run."""
+    """Description of a worker with an open scorer; equal for all workers of a run."""
 
     signature: str
     """Signature of the scores in one line."""

@@ -1,4 +1,4 @@
-"""Preview of a run, without scoring: shards, the facts of a sample, what is done already, and the time."""
+"""Preview of a run, without scoring: shards, the facts of a sample, shards that are done, and the time."""
 
 from __future__ import annotations
 

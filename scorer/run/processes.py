@@ -1,4 +1,4 @@
-"""The executor of worker processes on this machine: footers, the first worker, and whose failure ends the run."""
+"""The executor of worker processes on this machine: footers, the first worker, and failures that end the run."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ class Nodes:
         self._alive: list[Node] = []
 
     def alive(self) -> list[Node]:
-        """Nodes that are alive, by their ids; while the head does not answer, those that were. It is asked once a
+        """Nodes that are alive, by their ids; the last known ones while the head does not answer. It is asked once a
         second: an answer takes as long as a small shard.
 
         Raises:

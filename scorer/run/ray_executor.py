@@ -298,7 +298,7 @@ class Ray(Executor):
                     )
 
     def ends_run(self, worker: Worker, error: ScorerError) -> bool:
-        """Never: another node may see or have what this one lacks."""
+        """Never: another node may see the inputs, or have the device, that this one lacks."""
         return False
 
     def refusal(self, task: Score, result: ShardResult) -> str:

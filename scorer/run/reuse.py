@@ -1,4 +1,4 @@
-"""Labels from earlier outputs (``--reuse``): a row whose key is there, under the same signature, keeps its label.
+"""Labels from earlier outputs (``--reuse``): a row with its key there, under the same signature, keeps its label.
 
 A shard is used by the rule that a resume skips one by: its receipt is whole, and the file has the size, SHA-256 or
 version, and rows of its receipt. ``_SUCCESS`` is not needed, since every shard stands for itself.
@@ -77,7 +77,7 @@ def find_earlier(outs: Iterable[Location], out: Location | None = None) -> list[
 
 @dataclass(frozen=True)
 class EarlierShard:
-    """A shard whose labels may be used."""
+    """A shard with usable labels."""
 
     store: Store
     """Store of its output folder."""

@@ -1,4 +1,4 @@
-"""A worker process: ``python -P -m scorer.run.worker FD``. It does what the driver asks for over the connection FD.
+"""A worker process: ``python -P -m scorer.run.worker FD``. It serves the driver over the connection FD.
 
 It reads footers, then opens the scorer, then reads, scores and writes shards, and puts them into the object store if
 the output is one. An unexpected error ends it with a traceback, which the driver reads as a death; it never ends by way

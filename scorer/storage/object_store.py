@@ -40,7 +40,7 @@ _LOG = logging.getLogger("scorer")
 
 
 class StoreError(OutputError):
-    """The store cannot be reached, or refuses a request."""
+    """A store that cannot be reached, or refuses a request."""
 
 
 class ObjectStore:
@@ -120,12 +120,14 @@ class ObjectStore:
         return content
 
     def _put(self, bucket: Any, key: str, content: bytes | Path, expect: str | None, **options: Any) -> str | None:
-        """The new version of an object that is written over any version or over the expected one; ``None`` if another
-        one is there.
+        """Write an object over any version, or over the expected one.
 
         The acknowledgement of a conditional write can get lost, and the client then repeats a request that has
         succeeded. So after a refusal or an error the object is read: one with the same content was written by this
         call, and where it is as expected (409, another write is under way), the write is repeated.
+
+        Returns:
+            The new version; ``None`` if the object has another version than the expected one.
         """
         errors = self._obstore.exceptions
         refusals: tuple[type[Exception], ...] = (errors.AlreadyExistsError,)
@@ -186,8 +188,17 @@ class ObjectStore:
         request: Callable[[], Any],
         passed: tuple[type[Exception], ...] = (FileNotFoundError,),
     ) -> Any:
-        """Make a request whose wait a signal ends. Errors are :class:`StoreError`, but those of ``passed``, which the
-        caller handles; ``FileNotFoundError``: there is no such object."""
+        """Make a request; a signal ends the wait.
+
+        Args:
+            action: a verb, as ``write``, for messages.
+            key: key of the object.
+            request: makes the request.
+            passed: classes of errors for the caller to handle; by default that the object does not exist.
+
+        Raises:
+            StoreError: any other error.
+        """
         late = partial(_LOG.warning, "%s does not answer; waiting", without_user_info(self.location.root))
         try:
             return call_interruptibly(request, late)
@@ -210,7 +221,12 @@ class ObjectStore:
 
 
 class VersionedFile(io.RawIOBase):
-    """One version of an object as a file. ``read_range``: returns the bytes from a start to before an end."""
+    """One version of an object as a file.
+
+    Args:
+        read_range: gives the bytes from a start to before an end.
+        info: size and version of the object.
+    """
 
     def __init__(self, read_range: Callable[[int, int], bytes], info: FileInfo) -> None:
         self._read_range, self.info, self._at = read_range, info, 0
@@ -244,8 +260,13 @@ def client() -> ModuleType:
 
 
 def connect(location: StoreUri, *, patient: bool = True, limit_s: int = SMALL_S) -> Any:
-    """A client of the bucket of a URI; credentials, endpoint and region are those of the environment. A request takes
-    at most ``limit_s``; a ``patient`` one is repeated for four minutes while the store does not answer."""
+    """A client of the bucket of a URI, with the credentials, endpoint and region of the environment.
+
+    Args:
+        location: location in the bucket.
+        patient: repeat a request for four minutes while the store does not answer, instead of ten seconds.
+        limit_s: longest time of a request in seconds.
+    """
     client()
     from obstore.store import from_url
 

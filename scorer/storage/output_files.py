@@ -1,4 +1,4 @@
-"""Files of scored rows: one of them, opened for reading; those of a folder; and the keys in their paths."""
+"""Files of scored rows: one file, opened for reading; the files of a folder; and the keys in their paths."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _check_content(uri: str, handle: BinaryIO, receipt: Receipt) -> None:
 
 
 def data_files(path: Path) -> list[Path]:
-    """The scored files of a folder in order, those with hidden names left out; or the file itself. An
+    """The scored files of a folder in order, without hidden names; or the file itself. An
     :class:`.InputError` where there is none."""
     if not path.is_dir():
         if path.exists():

@@ -1,4 +1,4 @@
-"""Receipts of shards: what was scored from what, under which settings. ``_receipts/<relative>.json`` is written after
+"""Receipts of shards: the input, the settings and the output of each. ``_receipts/<relative>.json`` is written after
 an output has its name, and makes the shard done; ``_failed/<relative>.json`` says why one was quarantined."""
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Store: TypeAlias = "LocalStore | ObjectStore"
 ABSENT: Final = ""
 """Expected version for a write that replaces nothing."""
 TEMPORARY = re.compile(r"(?:.*/)?\.d2t-[0-9a-f]{16}\.tmp", re.DOTALL)
-"""Paths that end in a name that :func:`temporary_name` makes."""
+"""Paths with a name of :func:`temporary_name`."""
 CRASH_VARIABLE = "D2T_SCORER_CRASH_AT"
 _NO_SPACE = "free some space or quota and run again: it resumes"
 _IN_THE_WAY = "a file, folder or link stands there; remove it or choose another folder"
@@ -39,11 +39,14 @@ _HINTS = {
 
 
 class FileInfo(NamedTuple):
-    """Size in bytes, version, and time of the last change in seconds since 1970 on the store's clock."""
+    """A file in a store."""
 
     size: int
+    """Size in bytes."""
     version: str
+    """Version, which changes whenever the file is replaced."""
     modified: float
+    """Time of the last change in seconds since 1970, on the clock of the store."""
 
 
 def open_store(location: Location, *, patient: bool = True) -> Store:
@@ -62,11 +65,12 @@ def open_store(location: Location, *, patient: bool = True) -> Store:
 @dataclass(frozen=True)
 class LocalStore:
     """The files of a folder; :class:`.ObjectStore` has the same methods. All raise :class:`.OutputError` if the store
-    cannot be used. ``is_remote``: whether each call is a request to another machine.
-    """
+    cannot be used."""
 
     location: Path
+    """The folder."""
     is_remote: ClassVar[bool] = False
+    """Whether each call is a request to another machine."""
 
     def uri(self, name: str) -> str:
         """Absolute path or URI of a file."""
@@ -224,7 +228,7 @@ def refuse_links(root: Path, path: Path) -> None:
 
 
 def make_folders(folder: Path) -> list[Path]:
-    """Create a folder and those missing above it durably; returns the created ones, topmost first."""
+    """Create a folder and the missing folders above it durably; returns the created ones, topmost first."""
     missing: list[Path] = []
     while not folder.exists():
         missing.insert(0, folder)
