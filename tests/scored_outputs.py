@@ -25,8 +25,8 @@ from scorer.metric.verdict import ENTAILMENT, decide
 from scorer.scoring.summary import ComputeDevice, RunSummary, ShardCounts, Speed
 from scorer.status import SCORED, RowError
 from scorer.storage.output_writer import lock_output
-from scorer.storage.run_plan import Part
 from scorer.storage.receipts import CheckCounts, FactCounts, PredicateCounts, RowCounts, Signature, TokenCounts
+from scorer.storage.run_plan import Part
 from scorer.storage.windows import ShardWriter
 from scorer.system.codec import encode
 from tests.storage.records import make_plan, make_receipt, make_shard

@@ -137,8 +137,8 @@ def _run(job: Job, workers: WorkerOptions) -> Outcome:
     from ..run.processes import Processes
 
     if workers.ray is not None:
-        from ..run.ray_executor import Ray
         from ..run.ray_cluster import connect
+        from ..run.ray_executor import Ray
 
         with make_reporter() as reporter, connect(workers.ray) as module:
             return run(Ray(job, module, workers.ray_cpus, reporter), reporter)

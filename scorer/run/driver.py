@@ -27,8 +27,8 @@ from ..storage.input_files import check_apart, find_files
 from ..storage.location import named
 from ..storage.output_folder import OutputFolder
 from ..storage.output_writer import OutputWriter, Totals, lock_output
-from ..storage.run_plan import Part, Plan, belongs_to_part, shards_digest
 from ..storage.receipts import RECEIPTS, InputRecord, NoReceipt, Receipt, Unusable, canonical
+from ..storage.run_plan import Part, Plan, belongs_to_part, shards_digest
 from ..storage.shards import FIRST_ROWS, WINDOW_BYTES, WINDOW_ROWS, Shard
 from ..system.codec import encode, program_version
 from ..system.numbers import percent

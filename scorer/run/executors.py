@@ -19,8 +19,8 @@ from ..errors import ScorerError
 from ..scoring.settings import Settings, from_plan
 from ..scoring.summary import ComputeEnvironment, ReusedOutput
 from ..storage.location import Location
-from ..storage.run_plan import Budgets, Plan, PlannedReuse
 from ..storage.receipts import Identity, Receipt
+from ..storage.run_plan import Budgets, Plan, PlannedReuse
 from ..storage.shards import InputFile, Shard
 from ..system.files import Format
 from ..system.waiting import Closing

@@ -139,9 +139,7 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
     """
     table = output.rows([number])[number]
     signature, names = output.full_signature, scorer.settings.columns
-    stored = {
-        name: table[column][0].as_py() for name in STORED if (column := names.output(name)) in table.schema.names
-    }
+    stored = {name: table[column][0].as_py() for name in STORED if (column := names.output(name)) in table.schema.names}
     row_table = output.with_marks(table).drop_columns(
         [column for column in output_names(names) if column in table.schema.names]
     )

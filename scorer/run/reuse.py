@@ -27,8 +27,8 @@ from ..metric.verdict import FINE, ROUGH
 from ..scoring.summary import ComputeEnvironment, ReusedOutput, RunSummary
 from ..storage.location import Location, parse_location, resolved
 from ..storage.output_folder import OutputFolder
-from ..storage.run_plan import RUN, Plan, PlannedReuse, check_parts, find_outputs
 from ..storage.receipts import Receipt, Signature, Unusable, canonical
+from ..storage.run_plan import RUN, Plan, PlannedReuse, check_parts, find_outputs
 from ..storage.store import Store
 from ..system.codec import decode
 from ..system.waiting import map_in_threads, note_progress

@@ -12,8 +12,8 @@ from ..errors import OutputError
 from ..storage.location import Location
 from ..storage.lock import LockRecord, lock_holder
 from ..storage.output_folder import OutputFolder, extra_outputs
-from ..storage.run_plan import PLAN, Plan, check_parts, find_outputs
 from ..storage.receipts import FAILED, FailedShard, Receipt, receipt_name
+from ..storage.run_plan import PLAN, Plan, check_parts, find_outputs
 from ..storage.store import FileInfo
 from ..system.codec import OpenRecord
 

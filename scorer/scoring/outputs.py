@@ -19,8 +19,8 @@ from ..metric.inputs import restore_marks
 from ..metric.joining import OptionalFacts
 from ..storage.finished_output import FinishedOutput
 from ..storage.location import Location
-from ..storage.run_plan import PLAN, RUN
 from ..storage.receipts import Counts
+from ..storage.run_plan import PLAN, RUN
 from ..system.codec import decode
 from .settings import Settings, from_plan
 from .summary import RunSummary

@@ -33,8 +33,8 @@ from ..metric.facts import (
 )
 from ..metric.formats import from_sentences, triple_parts
 from ..metric.values import shown, spell
-from ..storage.input_tables import read_tables
 from ..storage.input_files import find_files
+from ..storage.input_tables import read_tables
 from ..storage.text_files import INFO
 from ..system.arguments import described, strings
 from ..system.files import ROW_INFO

@@ -26,7 +26,6 @@ from ..system.waiting import map_in_threads, result_of
 from .location import Location, StoreUri, named
 from .output_files import RUN_AGAIN, OutputFile, data_files, partition_keys
 from .output_folder import READERS, OutputFolder
-from .run_plan import PLAN, RUN, SUCCESS, Plan, check_parts, find_outputs
 from .receipts import (
     FAILED,
     RECEIPTS,
@@ -37,6 +36,7 @@ from .receipts import (
     receipt_name,
     relatives_of,
 )
+from .run_plan import PLAN, RUN, SUCCESS, Plan, check_parts, find_outputs
 from .store import FileInfo, LocalStore, Store, open_store
 
 _BATCH_ROWS = 1 << 16

@@ -21,7 +21,6 @@ from ..system.codec import decode, unseal
 from ..system.files import sha256_of
 from ..system.waiting import map_in_threads
 from .location import Location, named
-from .run_plan import PLAN, SUCCESS, Plan
 from .receipts import (
     FAILED,
     RECEIPTS,
@@ -40,6 +39,7 @@ from .receipts import (
     receipt_name,
     relatives_of,
 )
+from .run_plan import PLAN, SUCCESS, Plan
 from .store import TEMPORARY, FileInfo, Store, open_store
 
 READERS = 16

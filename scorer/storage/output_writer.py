@@ -20,7 +20,6 @@ from ..system.codec import encode, seal, utc_now
 from .location import Location
 from .lock import RunLock, take_lock
 from .output_folder import OutputFolder, OutputState, extra_outputs
-from .run_plan import OWN_NAMES, PLAN, RUN, SUCCESS
 from .receipts import (
     FAILED,
     RECEIPTS,
@@ -33,6 +32,7 @@ from .receipts import (
     receipt_name,
     relatives_of,
 )
+from .run_plan import OWN_NAMES, PLAN, RUN, SUCCESS
 from .store import (
     TEMPORARY,
     FileInfo,

@@ -30,8 +30,8 @@ from ..errors import OutputError, UsageError
 from ..system.files import Format, suffixes_of
 from .location import is_hidden, local_path
 from .output_folder import OutputFolder
-from .run_plan import OWN_NAMES, PLAN
 from .receipts import RECEIPTS, WrittenFile
+from .run_plan import OWN_NAMES, PLAN
 from .store import atomic_write, discard, output_errors, sync_folder, temporary_name
 from .windows import ShardWriter
 

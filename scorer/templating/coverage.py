@@ -11,8 +11,8 @@ from ..metric import ColumnNames
 from ..metric.fact_templates import Key, Templates
 from ..metric.joining import SentenceUse, SentenceUses
 from ..metric.slots import written
-from ..storage.input_tables import read_tables
 from ..storage.input_files import find_files
+from ..storage.input_tables import read_tables
 from ..system.codec import Record
 from ..system.files import Format
 from .extract import find_triples

@@ -23,8 +23,8 @@ from ..metric.inputs import InputColumns, find_columns
 from ..metric.verdict import ENTAILMENT
 from ..scoring.pipeline import Model
 from ..status import SCORED
-from ..storage.input_tables import read_tables
 from ..storage.input_files import find_files
+from ..storage.input_tables import read_tables
 from ..storage.user_files import write_user_file
 from ..system.codec import Record
 from . import ExtractOptions

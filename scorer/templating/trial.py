@@ -18,8 +18,8 @@ from ..metric.inputs import find_columns
 from ..metric.joining import join
 from ..metric.slots import unquoted
 from ..metric.verdict import passes
-from ..storage.input_tables import read_tables
 from ..storage.input_files import find_files
+from ..storage.input_tables import read_tables
 from ..system.files import Format
 
 READ_ROWS = 4096

@@ -126,8 +126,8 @@ def test_two_runs(
     before, after = map(lines_of, outs)
     check_lists(before, after, document, 7)
     for group in document.groups:
-        mine = [[line for line in lines if {**line, **group.group} == line] for lines in (before, after)]
-        check_change(*mine, group.change)
+        first, second = ([line for line in lines if {**line, **group.group} == line] for lines in (before, after))
+        check_change(first, second, group.change)
 
 
 def test_a_temporary_database_without_memory_or_room_is_one_line_and_leaves_nothing(

@@ -295,20 +295,17 @@ def test_the_help_of_a_run_is_in_sections(command: str, first: list[str]) -> Non
     assert [title for title, _ in sections] == ["Arguments", "Options", *groups]
     assert options["Options"][:2] == first and {"--templates", "--reuse", "--limit"} < {*options["Options"]}
     assert "--text-column" in options["Input columns and format"] and "--exact" in options["Model"]
-    context = typer.Context(typer.main.get_command(app), info_name="scorer")
-    parameters = typer.main.get_command(app).commands[command].get_params(context)
+    group: Any = typer.main.get_command(app)
+    parameters = group.commands[command].get_params(typer.Context(group, info_name="scorer"))
     declared = [word for one in parameters if one.param_type_name == "option" for word in one.opts[-1:]]
     assert sorted(word for words in options.values() for word in words) == sorted(declared)
 
 
 def test_every_group_of_options_is_a_section() -> None:
     """A group with another name would be shown among those without one."""
-    groups = {
-        getattr(parameter, "rich_help_panel", None)
-        for command in typer.main.get_command(app).commands.values()
-        for parameter in command.params
-    }
-    assert groups - {None} == {*GROUPS}
+    group: Any = typer.main.get_command(app)
+    parameters = [parameter for command in group.commands.values() for parameter in command.params]
+    assert {getattr(parameter, "rich_help_panel", None) for parameter in parameters} - {None} == {*GROUPS}
 
 
 def test_a_command_of_few_groups_has_one_list() -> None:

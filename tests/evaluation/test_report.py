@@ -21,7 +21,7 @@ from tests.audit.nights import night, row
 from tests.evaluation.scored import SIGNATURE, save, scored
 
 NO_INTERVALS = EvaluateOptions(resamples=0)
-E2E = {
+E2E: dict[str, list[Any]] = {
     "gold_fine": ["OK", "OK", "omission", "hallucination", "omission+hallucination", None],
     "gold_rough": ["OK", "OK", "not_OK", "not_OK", "not_OK", None],
     "gold_suspect": [False, False, False, True, False, False],
@@ -178,7 +178,10 @@ def test_a_column_of_a_wrong_type_is_named(tmp_path: Path, columns: dict[str, An
 
 def test_booleans_of_json_lines_are_texts_with_the_same_figures(tmp_path: Path) -> None:
     """A column of JSON Lines passes through as it is written."""
-    columns = {"gold_suspect": E2E["gold_suspect"], "human_quality": [True, False, None, True, False, False]}
+    columns: dict[str, list[Any]] = {
+        "gold_suspect": E2E["gold_suspect"],
+        "human_quality": [True, False, None, True, False, False],
+    }
     texts = {name: [None if v is None else str(v).lower() for v in values] for name, values in columns.items()}
     one, other = (_report(tmp_path, scored(PREDICTED, **(E2E | changed))) for changed in (columns, texts))
     assert one == other and one["correlation"]["n"] == 4

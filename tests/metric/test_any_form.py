@@ -28,8 +28,8 @@ from scorer.metric.facts import Triple, take
 from scorer.metric.inputs import find_columns
 from scorer.metric.values import spell
 from scorer.scoring.tables import as_table, from_fact_pairs, from_pairs
-from scorer.storage.input_tables import read_tables
 from scorer.storage.input_files import find_files
+from scorer.storage.input_tables import read_tables
 from scorer.storage.text_files import read_records, schema_of, to_batch
 from tests.metric.reference import triples_of
 

@@ -16,7 +16,6 @@ from scorer import __version__
 from scorer.errors import DeviceError, ScorerError, UsageError
 from scorer.inference.bundle import Bundle
 from scorer.run.executors import Inspect, Open
-from scorer.run.ray_executor import RayActor
 from scorer.run.ray_cluster import (
     Demand,
     Node,
@@ -29,6 +28,7 @@ from scorer.run.ray_cluster import (
     slots_of,
     with_files_of,
 )
+from scorer.run.ray_executor import RayActor
 from scorer.scoring.settings import Settings
 from scorer.storage.shards import InputFile
 from scorer.system.codec import decode, encode

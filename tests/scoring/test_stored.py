@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scorer.inference.bundle import Manifest
 from scorer.inference.engine import DeviceReport
 from scorer.scoring.summary import RunSummary
-from scorer.storage.run_plan import Plan
 from scorer.storage.receipts import FailedShard, Receipt
+from scorer.storage.run_plan import Plan
 from scorer.system.codec import decode, encode, seal, unseal
 from tests.stored_values import values_of
 

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from scorer.storage.location import Location
 from scorer.storage.output_writer import OutputWriter, lock_output, upload
-from scorer.storage.run_plan import Budgets, Plan
 from scorer.storage.receipts import (
     Counts,
     Identity,
@@ -21,6 +20,7 @@ from scorer.storage.receipts import (
     WrittenFile,
     line_parts,
 )
+from scorer.storage.run_plan import Budgets, Plan
 from scorer.storage.shards import InputFile, Shard
 
 SIGNATURE = "model:x|prec:int8"

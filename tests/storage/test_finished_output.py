@@ -20,8 +20,8 @@ from scorer.storage.finished_output import FinishedOutput
 from scorer.storage.location import StoreUri
 from scorer.storage.output_files import _check_footer, data_files, partition_keys
 from scorer.storage.output_folder import OutputFolder
-from scorer.storage.run_plan import Part, belongs_to_part, find_outputs
 from scorer.storage.receipts import FAILED, FailedShard, Receipt, receipt_name
+from scorer.storage.run_plan import Part, belongs_to_part, find_outputs
 from scorer.system.codec import encode
 from tests.audit.nights import row
 from tests.audit.nights import table as made_table

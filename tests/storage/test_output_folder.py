@@ -17,8 +17,8 @@ from scorer.errors import OutputError
 from scorer.storage.location import Location
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.output_writer import LockedOutput, OutputWriter, Totals, lock_output
-from scorer.storage.run_plan import shards_digest
 from scorer.storage.receipts import FailedShard, Identity, WrittenFile
+from scorer.storage.run_plan import shards_digest
 from scorer.storage.store import open_store, temporary_name
 from scorer.system.codec import encode, seal
 from tests.processes import LIMIT_S

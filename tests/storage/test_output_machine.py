@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from scorer.errors import OutputError
 from scorer.storage.output_folder import OutputFolder
-from scorer.storage.run_plan import Plan
 from scorer.storage.receipts import Identity, Receipt
+from scorer.storage.run_plan import Plan
 from scorer.storage.store import TEMPORARY, temporary_name
 from tests.storage.backends import files, put, remove
 from tests.storage.records import Shard, make_plan, make_shard, run

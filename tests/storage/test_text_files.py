@@ -19,8 +19,8 @@ from scorer.metric import ColumnNames
 from scorer.metric.columns import row_keys
 from scorer.metric.inputs import find_columns
 from scorer.storage import text_files
-from scorer.storage.input_tables import read_tables
 from scorer.storage.input_files import find_files
+from scorer.storage.input_tables import read_tables
 from scorer.storage.shards import OpenedFile, RefusedError, read_shards
 from scorer.storage.text_files import TextLines
 from scorer.system.files import ROW_INFO, Format, format_of

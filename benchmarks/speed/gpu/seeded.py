@@ -54,7 +54,7 @@ def parameter(name: str, shape: list[int], quantiles: Half) -> Half:
 def parameters(shapes: dict[str, list[int]]) -> dict[str, Half]:
     quantiles = _quantiles()
     with ThreadPoolExecutor() as pool:
-        return dict(zip(shapes, pool.map(lambda item: parameter(*item, quantiles), shapes.items()), strict=True))
+        return dict(zip(shapes, pool.map(lambda name: parameter(name, shapes[name], quantiles), shapes), strict=True))
 
 
 def stored(made: dict[str, Half], how: list[Any], small: bytes) -> Half:

@@ -25,8 +25,8 @@ from scorer.run.reuse import (
     open_earlier,
 )
 from scorer.storage.output_folder import OutputFolder
-from scorer.storage.run_plan import Part
 from scorer.storage.receipts import Signature
+from scorer.storage.run_plan import Part
 from scorer.storage.user_files import write_parquet
 from scorer.system.codec import encode, seal
 from tests.conftest import ROOT
