@@ -23,9 +23,9 @@ MODULES_OF_A_RUN = 66
 # sentences, one side alone and languages; 750 for types in place of words, and fields documented on lines of their own.
 LINES_OF_A_RUN = 14_500
 IMPORTS_OF_A_MODULE = 17  # audit/builder, which puts an audit together from a module for each of its parts
-# 34,200 with metric/plain, scorer templates try, scorer compare, contradicted facts and languages. 1,700 more: fields
+# 34,200 with metric/plain, scorer templates try, scorer compare, contradicted facts and languages. 1,900 more: fields
 # are documented on lines of their own.
-LINES = 35_900
+LINES = 36_100
 LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS = 1
 # Functions with a local or a parameter named `found` or `one`, which do not say what they hold.
