@@ -21,14 +21,14 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from tokenizers.decoders import ByteLevel
 
-from scorer.inference.device import device
+from scorer.inference.device import parse_device
 
 RESTAURANTS = Path(__file__).parent / "bundles" / "e2e"
 """A small model of restaurants with real margins, fp32 and int8, with templates; its README says where it is from."""
 SAMPLE = Path(__file__).parent / "bundles" / "restaurants.parquet"
 """Rows about restaurants for it, written for this project."""
 needs_vnni = pytest.mark.skipif(
-    "vnni" not in device("cpu").hardware.name,
+    "vnni" not in parse_device("cpu").hardware.name,
     reason="int8 of the restaurant model changes labels on a processor without VNNI, so fp32 runs there",
 )
 WIDTH = 8

@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 from scorer.commands.console import duration
 from scorer.errors import DeviceError, ScorerError
 from scorer.inference.bundle import Bundle
-from scorer.inference.device import device as device_of
+from scorer.inference.device import parse_device
 from scorer.inference.rates import MeasuredRate, keep_rate
 
 from .harness import busy_seconds, describe, in_words, measured
@@ -160,7 +160,7 @@ def start_device(asked: str) -> tuple[str, str]:
 
     reasons: list[str] = []
     if asked != "auto":
-        device_of(asked)
+        parse_device(asked)
     try:
         return str(resolve_device(asked, reasons.append)), "; ".join(reasons)
     except DeviceError as error:

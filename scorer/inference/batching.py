@@ -44,49 +44,56 @@ Feed = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Batch:
-    """Pairs of one call.
-
-    ``pairs``: int64, *Shape:* (batch,), positions of the pairs; one may occur more than once. ``sequence_length``: of
-    the longest, padding included. ``rows``: of these pairs and fillers. ``tokens``: that the device computes.
-    """
+    """Pairs of one call."""
 
     pairs: npt.NDArray[np.int64]
+    """Positions of the pairs, *Shape:* (batch,); a pair may occur more than once."""
     sequence_length: int
+    """Tokens of the longest pair, padding included."""
     rows: int
+    """Number of pairs, fillers included."""
     tokens: int
+    """Tokens that the device computes, padding and fillers included."""
 
 
 @dataclass
 class Pairs:
-    """Distinct pairs of texts, and the place of each asked pair among them.
-
-    ``first``, ``second``: int64, *Shape:* (pairs,), positions of the texts in their token tables. ``inverse``: int64,
-    *Shape:* (asked,). ``first_length``, ``second_length``: int64, *Shape:* (pairs,), tokens used of each text.
-    """
+    """Distinct pairs of texts, and the position of each requested pair among them."""
 
     first: npt.NDArray[np.int64]
+    """Positions of the first texts in their token table, *Shape:* (pairs,)."""
     second: npt.NDArray[np.int64]
+    """Positions of the second texts in their token table, *Shape:* (pairs,)."""
     inverse: npt.NDArray[np.int64]
+    """Position of each requested pair among the distinct ones, *Shape:* (requested,)."""
     first_length: npt.NDArray[np.int64]
+    """Tokens used of each first text, *Shape:* (pairs,)."""
     second_length: npt.NDArray[np.int64]
+    """Tokens used of each second text, *Shape:* (pairs,)."""
 
 
 @dataclass
 class EncodedPairs:
-    """A window of encoded pairs. ``lengths``: int64, *Shape:* (pairs,), tokens, special ones included."""
+    """A window of encoded pairs."""
 
     pairs: Pairs
     first: Tokens
+    """Tokens of the texts that come first in a pair."""
     second: Tokens
+    """Tokens of the texts that come second."""
     status: npt.NDArray[np.int8]
+    """Status of each distinct pair (:mod:`scorer.status`), *Shape:* (pairs,)."""
     truncated: npt.NDArray[np.bool_]
+    """Distinct pairs that were cut to the model's maximum, *Shape:* (pairs,)."""
     batches: list[Batch]
+    """Calls that compute the pairs."""
     lengths: npt.NDArray[np.int64]
+    """Tokens of each distinct pair, special ones included, *Shape:* (pairs,)."""
     always_exact: npt.NDArray[np.bool_] | None = None
-    """Distinct pairs whose probabilities decide by more than which class is the highest: with ``exact`` they run in
-    fp32. *Shape:* (pairs,)."""
+    """Distinct pairs that run in fp32 with ``exact`` in any case, since their label depends on more than the highest
+    class. *Shape:* (pairs,)."""
     recomputed: int = 0
-    """Pairs that ran in fp32 too, known once the window has run."""
+    """Pairs that ran in fp32 too; complete once the window has run."""
     computed_tokens: int = 0
     """Tokens of the batches that the device has computed so far, padding included."""
 
@@ -104,44 +111,45 @@ class EncodedPairs:
 def distinct_pairs(
     premise: npt.NDArray[np.int32], hypothesis: npt.NDArray[np.int32], first: Tokens, second: Tokens
 ) -> Pairs:
-    """Deduplicate pairs by the ids of their texts. ``premise``, ``hypothesis``: int32, *Shape:* (asked,)."""
+    """Deduplicate pairs by the ids of their texts. ``premise``, ``hypothesis``: int32, *Shape:* (requested,)."""
     keys = premise.astype(np.int64) << 32 | hypothesis.astype(np.int64)
     distinct, inverse = np.unique(keys, return_inverse=True)
     a, b = distinct >> 32, distinct & 0xFFFFFFFF
     return Pairs(a, b, inverse.reshape(-1), np.diff(first.offsets)[a], np.diff(second.offsets)[b])
 
 
-def cut_to_fit(pairs: Pairs, room: int, chosen: npt.NDArray[np.bool_]) -> None:
-    """Shorten the chosen pairs, which are too long, to ``room`` tokens, as the tokenizers' *longest first* does.
+def cut_to_fit(pairs: Pairs, room: int, too_long: npt.NDArray[np.bool_]) -> None:
+    """Shorten the pairs that are too long to ``room`` tokens, as the tokenizers' strategy *longest first* does.
 
-    Tokens go from the end of the longer text until the two are equally long, then from both.
+    Tokens are removed from the end of the longer text until both are equally long, then from both.
+
+    Args:
+        too_long: bool, *Shape:* (pairs,).
     """
-    a, b = pairs.first_length[chosen], pairs.second_length[chosen]
+    a, b = pairs.first_length[too_long], pairs.second_length[too_long]
     shorter = np.minimum(np.minimum(a, b), room // 2)
-    pairs.first_length[chosen] = np.where(a <= b, shorter, room - shorter)
-    pairs.second_length[chosen] = np.where(a <= b, room - shorter, shorter)
+    pairs.first_length[too_long] = np.where(a <= b, shorter, room - shorter)
+    pairs.second_length[too_long] = np.where(a <= b, room - shorter, shorter)
 
 
 @dataclass(frozen=True)
 class Padded:
     """Rows of one padded length, the longest first so that memory is sized once.
 
-    In both layouts ``lengths`` is int64, *Shape:* (pairs,), tokens of every pair of a window, and ``chosen`` int64,
-    *Shape:* (n,), positions of the pairs to compute, in which one may occur more than once.
-
-    Args:
-        token_budget: tokens a batch, padding included; a single pair may be longer.
-        max_length: tokens of the longest pair.
-        pair: where a pair has which special tokens.
-        step: padded lengths are its multiples.
-        few_lengths: padded lengths are powers of two from 32 instead, where each shape costs time of its own.
+    In both layouts ``lengths`` is int64, *Shape:* (pairs,), tokens of every pair of a window, and ``positions`` int64,
+    *Shape:* (n,), positions of the pairs to compute, in which a pair may occur more than once.
     """
 
     token_budget: int
+    """Tokens a batch, padding included; a single pair may be longer."""
     max_length: int
+    """Tokens of the longest pair."""
     pair: PairLayout
+    """Special tokens of a pair."""
     step: int = 8
+    """Padded lengths are multiples of this."""
     few_lengths: bool = False
+    """Whether padded lengths are powers of two from 32 instead, for devices on which each new shape costs time."""
 
     def padded(self, lengths: Ints) -> Ints:
         """The padded length of each pair. *Shape:* (pairs,) → (pairs,)."""
@@ -150,26 +158,26 @@ class Padded:
             return np.minimum(doubled, self.max_length)
         return np.minimum(-(-lengths // self.step) * self.step, self.max_length)
 
-    def pack(self, lengths: Ints, chosen: Ints) -> list[Batch]:
-        """Batches that cover the chosen pairs, longest first; of a power of two of pairs, so that few shapes occur."""
-        padded = self.padded(lengths[chosen])
-        order = np.lexsort((chosen, -padded))
+    def pack(self, lengths: Ints, positions: Ints) -> list[Batch]:
+        """Batches that cover the pairs, longest first; the pairs of a batch are a power of two, for few shapes."""
+        padded = self.padded(lengths[positions])
+        order = np.lexsort((positions, -padded))
         batches = []
         boundaries = np.flatnonzero(np.diff(padded[order])) + 1
         for group in np.split(order, boundaries):
             while len(group):
                 sequence_length = int(padded[group[0]])
-                most = min(len(group), max(1, self.token_budget // sequence_length))
-                size = 1 << (most.bit_length() - 1)
-                batches.append(Batch(chosen[group[:size]], sequence_length, size, size * sequence_length))
+                fitting = min(len(group), max(1, self.token_budget // sequence_length))
+                size = 1 << (fitting.bit_length() - 1)
+                batches.append(Batch(positions[group[:size]], sequence_length, size, size * sequence_length))
                 group = group[size:]
         return batches
 
-    def full(self, lengths: Ints, chosen: Ints) -> Batch:
-        """A batch as full as they get, of the chosen pairs over and over."""
-        length = int(self.padded(lengths[chosen]).max())
-        rows = max(len(chosen), self.token_budget // length)
-        return Batch(np.resize(chosen, rows), length, rows, rows * length)
+    def full(self, lengths: Ints, positions: Ints) -> Batch:
+        """A batch as full as the budget allows, with the pairs repeated."""
+        length = int(self.padded(lengths[positions]).max())
+        rows = max(len(positions), self.token_budget // length)
+        return Batch(np.resize(positions, rows), length, rows, rows * length)
 
     def assemble(self, batch: Batch, encoded: EncodedPairs) -> Feed:
         """A row a pair, padded on the right: int64, *Shape:* (batch, sequence_length) each."""
@@ -195,9 +203,10 @@ class Padded:
 
 @dataclass(frozen=True)
 class Packed:
-    """Pairs end to end, in calls of a few sizes; ``token_budget``: of the largest, rounded down to a power of two."""
+    """Pairs end to end, in calls of a few sizes."""
 
     token_budget: int
+    """Tokens of the largest call, before rounding down to a power of two."""
     max_length: int
     pair: PairLayout
 
@@ -208,28 +217,31 @@ class Packed:
         largest = max(least, 1 << (self.token_budget.bit_length() - 1))
         return tuple(sorted({max(least, largest // fraction) for fraction in _FRACTIONS}, reverse=True))
 
-    def pack(self, lengths: Ints, chosen: Ints) -> list[Batch]:
+    def pack(self, lengths: Ints, positions: Ints) -> list[Batch]:
         """As :meth:`Padded.pack`."""
-        order = chosen[np.lexsort((chosen, -lengths[chosen]))]
+        order = positions[np.lexsort((positions, -lengths[positions]))]
         batches: list[Batch] = []
         for group in np.split(order, np.flatnonzero(np.diff(_classes(lengths[order]))) + 1):
             if len(group):
                 batches += self._cover(lengths, group, self.sizes)
         return batches
 
-    def full(self, lengths: Ints, chosen: Ints) -> Batch:
-        """As :meth:`Padded.full`, of those chosen pairs that share calls with the first."""
+    def full(self, lengths: Ints, positions: Ints) -> Batch:
+        """As :meth:`Padded.full`, with only the pairs that share calls with the first one."""
         size = self.sizes[0]
-        classes = _classes(lengths[chosen])
-        chosen = chosen[classes == classes[0]]
-        return self._batch(lengths, np.resize(chosen, max(len(chosen), size // self._shortest(lengths, chosen))), size)
+        classes = _classes(lengths[positions])
+        positions = positions[classes == classes[0]]
+        return self._batch(
+            lengths, np.resize(positions, max(len(positions), size // self._shortest(lengths, positions))), size
+        )
 
     def assemble(self, batch: Batch, encoded: EncodedPairs) -> Feed:
         """Pairs end to end: int32, *Shape:* (tokens,), and :func:`places`."""
         lengths = encoded.lengths[batch.pairs]
-        if fillers := batch.rows - len(batch.pairs):  # they share what is left over
-            each, more = divmod(batch.tokens - int(lengths.sum()), fillers)
-            lengths = np.concatenate([lengths, np.full(more, each + 1), np.full(fillers - more, each)])
+        if fillers := batch.rows - len(batch.pairs):  # they share the unused tokens
+            shorter, longer_fillers = divmod(batch.tokens - int(lengths.sum()), fillers)
+            filler_lengths = [np.full(longer_fillers, shorter + 1), np.full(fillers - longer_fillers, shorter)]
+            lengths = np.concatenate([lengths, *filler_lengths])
         starts = np.zeros(batch.rows + 1, np.int64)
         np.cumsum(lengths, out=starts[1:])
         ids = np.full(batch.tokens, self.pair.prefix[0], np.int32)
@@ -250,11 +262,11 @@ class Packed:
     def _cover(self, lengths: Ints, group: Ints, sizes: tuple[int, ...]) -> list[Batch]:
         """Batches of pairs of one class, longest first."""
         batches: list[Batch] = []
-        left = int(lengths[group].sum())
+        remaining = int(lengths[group].sum())
         while len(group):
-            size = next((size for size in sizes if left >= _ENOUGH * size), sizes[-1])
+            size = next((size for size in sizes if remaining >= _ENOUGH * size), sizes[-1])
             batches.append(self._batch(lengths, group, size))
-            left -= int(lengths[batches[-1].pairs].sum())
+            remaining -= int(lengths[batches[-1].pairs].sum())
             group = group[len(batches[-1].pairs) :]
         return batches
 
@@ -262,10 +274,10 @@ class Packed:
         """A call of a size with as many of the first pairs as fit, and at least one token for each filler."""
         shortest = self._shortest(lengths, group)
         rows = size // shortest
-        part = group[:rows]
-        used = np.cumsum(lengths[part]) + (rows - np.arange(1, len(part) + 1))
-        part = part[: int(np.searchsorted(used, size, side="right"))]
-        return Batch(part, min(2 * shortest, self.max_length), rows, size)
+        pairs = group[:rows]
+        used = np.cumsum(lengths[pairs]) + (rows - np.arange(1, len(pairs) + 1))
+        pairs = pairs[: int(np.searchsorted(used, size, side="right"))]
+        return Batch(pairs, min(2 * shortest, self.max_length), rows, size)
 
     @staticmethod
     def _shortest(lengths: Ints, group: Ints) -> int:
@@ -285,10 +297,14 @@ def _classes(lengths: Ints) -> Ints:
 def places(lengths: Ints, starts: Ints, batch: Batch) -> dict[str, Int32]:
     """Positions of the tokens of a call, as the packed operators take them.
 
-    ``lengths``: int64, *Shape:* (rows,), tokens of each pair of the call, fillers included. ``starts``: int64, *Shape:*
-    (rows + 1,), where each begins; the last is the number of tokens. Returns ``position_ids``: int32, *Shape:*
-    (tokens,), of each token within its pair, from 0; ``token_offset``: int32, *Shape:* (rows, longest), see
-    :func:`_offsets`; ``cumulative_sequence_length``: int32, *Shape:* (rows + 1,).
+    Args:
+        lengths: int64, *Shape:* (rows,), tokens of each pair of the call, fillers included.
+        starts: int64, *Shape:* (rows + 1,), first token of each pair; the last is the number of tokens.
+
+    Returns:
+        ``position_ids``: int32, *Shape:* (tokens,), position of each token within its pair, from 0.
+        ``token_offset``: int32, *Shape:* (rows, longest), see :func:`_offsets`.
+        ``cumulative_sequence_length``: int32, *Shape:* (rows + 1,).
     """
     return {
         "position_ids": np.arange(batch.tokens, dtype=np.int32) - np.repeat(starts[:-1].astype(np.int32), lengths),
@@ -299,43 +315,50 @@ def places(lengths: Ints, starts: Ints, batch: Batch) -> dict[str, Int32]:
 
 @lru_cache(maxsize=64)
 def _offsets(rows: int, longest: int) -> Int32:
-    """Where each token stands in a padded batch: the same for all calls of a shape, since the kernel that is chosen
-    here takes its shape alone. Another kernel would give other numbers, which the verification would see."""
+    """Position of each token in a padded batch: the same for all calls of a shape, since the kernel that is used here
+    reads the shape alone. Another kernel would give other numbers, which the verification detects."""
     return np.arange(rows * longest, dtype=np.int32).reshape(rows, longest)
 
 
 def _write(ids: npt.NDArray[Any], starts: Ints, batch: Batch, encoded: EncodedPairs, pair: PairLayout) -> Ints:
-    """Write each pair of a batch into a flat array from its start; returns where their second texts begin."""
-    pairs, chosen = encoded.pairs, batch.pairs
+    """Write each pair of a batch into a flat array from its start; returns the starts of the second texts."""
+    pairs, positions = encoded.pairs, batch.pairs
     firsts = starts + len(pair.prefix)
-    separators = _write_texts(ids, firsts, encoded.first, pairs.first[chosen], pairs.first_length[chosen])
+    separators = _write_texts(ids, firsts, encoded.first, pairs.first[positions], pairs.first_length[positions])
     seconds = separators + len(pair.separator)
-    suffixes = _write_texts(ids, seconds, encoded.second, pairs.second[chosen], pairs.second_length[chosen])
-    for places, special in ((starts, pair.prefix), (separators, pair.separator), (suffixes, pair.suffix)):
+    suffixes = _write_texts(ids, seconds, encoded.second, pairs.second[positions], pairs.second_length[positions])
+    for offsets, special in ((starts, pair.prefix), (separators, pair.separator), (suffixes, pair.suffix)):
         for i, token in enumerate(special):
-            ids[places + i] = token
+            ids[offsets + i] = token
     return seconds
 
 
-def _write_texts(ids: npt.NDArray[Any], at: Ints, tokens: Tokens, texts: Ints, used: Ints) -> Ints:
-    """Write the first ``used[i]`` tokens of text ``texts[i]`` at ``at[i]``; returns where each ends."""
+def _write_texts(ids: npt.NDArray[Any], starts: Ints, tokens: Tokens, texts: Ints, used: Ints) -> Ints:
+    """Write the first ``used[i]`` tokens of text ``texts[i]`` at ``starts[i]``; returns the end of each."""
     before = np.cumsum(used) - used
     within = np.arange(int(used.sum()))
-    there, here = (np.repeat(begins - before, used) + within for begins in (at, tokens.offsets[texts]))
-    ids[there] = tokens.ids[here]
-    return at + used
+    targets, sources = (
+        np.repeat(first_tokens - before, used) + within for first_tokens in (starts, tokens.offsets[texts])
+    )
+    ids[targets] = tokens.ids[sources]
+    return starts + used
 
 
-def fixed_shapes(chosen: Ints, padded: Ints, size: int) -> list[Batch]:
-    """Calls of exactly ``size`` pairs of one padded length that cover the ``chosen`` ones, the last pair repeated where
-    a call would be short. ``padded``: int64, *Shape:* (pairs,), padded length of every pair."""
+def fixed_shapes(positions: Ints, padded: Ints, size: int) -> list[Batch]:
+    """Calls of exactly ``size`` pairs of one padded length each. A call that would be short repeats its last pair.
+
+    Args:
+        positions: int64, *Shape:* (n,), positions of the pairs to compute.
+        padded: int64, *Shape:* (pairs,), padded length of every pair of a window.
+        size: pairs a call.
+    """
     calls = []
-    lengths = padded[chosen]
+    lengths = padded[positions]
     for length in np.unique(lengths)[::-1].tolist():
-        group = chosen[lengths == length]
+        group = positions[lengths == length]
         for start in range(0, len(group), size):
-            part = group[start : start + size]
+            pairs = group[start : start + size]
             calls.append(
-                Batch(np.concatenate([part, np.repeat(part[-1:], size - len(part))]), length, size, size * length)
+                Batch(np.concatenate([pairs, np.repeat(pairs[-1:], size - len(pairs))]), length, size, size * length)
             )
     return calls

@@ -62,14 +62,15 @@ class Scheme(Record, frozen=True):
     score     one logit                                sigmoid                         P >= the threshold
     ========  =======================================  ==============================  =======================
 
-    ``labels``: of the logits' columns, in their order. ``supported``: of ``binary``, the label that says that the
-    premise supports the hypothesis. ``threshold``: of ``binary`` and ``score``, the least P(entailment) that passes.
     """
 
     kind: str
     labels: tuple[str, ...]
+    """Labels of the columns of the logits, in their order."""
     supported: str | None = None
+    """Label of ``binary`` that means: the premise supports the hypothesis."""
     threshold: float = THRESHOLD
+    """Least P(entailment) that passes, of ``binary`` and ``score``."""
 
     def __post_init__(self) -> None:
         if self.kind not in WIDTHS:
@@ -122,10 +123,10 @@ class Scheme(Record, frozen=True):
         return np.where(finite, decision, -1)
 
     def margins(self, logits: Logits) -> npt.NDArray[np.float64]:
-        """By how much two logits of a pair must move against each other to change what the model says.
+        """Distance of each pair from another decision, as the change of one logit relative to another.
 
-        A single logit moves against nothing, so that its distance counts twice. float32, *Shape:* (pairs, width) →
-        float64, *Shape:* (pairs,); not finite where a logit is not.
+        A single logit has no other one to move against, so that its distance counts twice. float32, *Shape:* (pairs,
+        width) → float64, *Shape:* (pairs,); not finite where a logit is not.
         """
         import numpy as np
 
@@ -138,26 +139,25 @@ class Scheme(Record, frozen=True):
             return np.asarray(np.abs(self._evidence(wide) - boundary) * (2 if self.kind == SCORE else 1))
 
     def _evidence(self, wide: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """The logit of P(entailment) where there is one for the whole: *Shape:* (pairs, 1 or 2) → (pairs,)."""
+        """The logit of P(entailment), of ``binary`` and ``score``: *Shape:* (pairs, 1 or 2) → (pairs,)."""
         column = self.labels.index(self.supported) if self.supported is not None else 0
         return wide[:, column] - wide[:, 1 - column] if self.kind == BINARY else wide[:, 0]
 
 
 class PairLayout(Record, frozen=True):
-    """A pair in ids: ``prefix`` + first text + ``separator`` + second text + ``suffix``, padded with ``pad_id``.
-
-    ``segments``: whether the model is fed segment ids, 1 from the end of the separator to the end of the suffix.
-    ``one_string``: whether the pair is written as one string, in which blanks stand before and after the separator and
-    reach the tokenizer; without a separator, one blank stands between the texts.
-    """
+    """A pair in ids: ``prefix`` + first text + ``separator`` + second text + ``suffix``, padded with ``pad_id``."""
 
     prefix: tuple[TokenId, ...]
     separator: tuple[TokenId, ...]
     suffix: tuple[TokenId, ...]
     pad_id: TokenId
     segments: bool = False
+    """Whether the model takes segment ids, 1 from the end of the separator to the end of the suffix."""
     hypothesis_first: bool = False
+    """Whether the hypothesis is the first text."""
     one_string: bool = False
+    """Whether the tokenizer reads the pair as one string, with a blank before and after the separator; without a
+    separator, with one blank between the texts."""
 
     @property
     def one_text(self) -> bool:
@@ -181,65 +181,63 @@ class CheckpointSource(Record, frozen=True, kw_only=True):
 
 
 class Variant(Record, frozen=True, kw_only=True):
-    """One ONNX file of a bundle.
-
-    ``layout``: ``padded`` (a row a pair) or ``packed`` (pairs end to end). ``external``: sha256 of the files that hold
-    its weights, by name; empty where they are in the graph's own file. ``fused``: how often each fused operator occurs.
-    ``parity``: of :func:`export.parity.measure_variant`; ``None`` where it was not measured.
-    """
+    """One ONNX file of a bundle."""
 
     file: GraphName
     precision: VariantPrecision
     layout: Literal["padded", "packed"] = "padded"
+    """A row a pair, or pairs end to end."""
     sha256: Digest
     bytes: int
+    """Size of the file."""
     external: dict[WeightsName, Digest] = msgspec.field(default_factory=dict)
+    """sha256 of the files that hold the weights, by name; empty where the graph's own file holds them."""
     opset: int
     inputs: tuple[str, ...]
+    """Names of the inputs of the graph."""
     fused: dict[str, int] = msgspec.field(default_factory=dict)
+    """Number of nodes of each fused operator."""
     parity: dict[str, int | float | str] | None = None
+    """Figures of :func:`export.parity.measure_variant`; ``None`` where it was not measured."""
 
 
 class Contradiction(Record, frozen=True):
-    """From which P(contradiction) on a text says an omitted fact wrongly, and does not merely leave it out.
+    """Threshold of P(contradiction) that tells omitted facts that the text contradicts from facts that it leaves out.
 
     Measured by :mod:`scorer.evaluation.contradiction` on facts that fail the check text → fact.
-
-    Attributes:
-        threshold: the least P(contradiction) of a fact that counts as contradicted.
-        wrong_value_rate: share of the facts of which the text gives another value that are called contradicted.
-        left_out_rate: share of the facts that the text leaves out that are called contradicted.
     """
 
     threshold: Annotated[float, Meta(gt=0, lt=1)]
+    """Least P(contradiction) of a fact that counts as contradicted."""
     wrong_value_rate: Share
+    """Share of the facts with another value in the text that are called contradicted."""
     left_out_rate: Share
+    """Share of the facts that the text leaves out that are called contradicted."""
 
 
 class Manifest(Record, frozen=True, kw_only=True):
-    """``bundle.json``.
-
-    Attributes:
-        forced: why the export was refused before ``--force`` overrode that.
-        contradiction: ``None`` where it was not measured, and of other schemes than ``nli``.
-        languages: of the texts that the model was trained to read; empty where that is not known.
-        variants: by ``<precision>``, or ``<precision>.packed``.
-    """
+    """``bundle.json``."""
 
     schema: int = 3
     name: str
     source: CheckpointSource
     forced: tuple[str, ...] = ()
+    """Reasons for which the export was refused until ``--force`` overrode them."""
     architecture: dict[str, str | Annotated[int, Meta(ge=0)]]
     pair_layout: PairLayout
     max_length: Annotated[int, Meta(ge=8, le=1 << 20)]
+    """Tokens of the longest pair, special ones included."""
     versions: dict[str, str]
+    """Versions of the packages that exported the model, by name."""
     task: Literal["classification"] = "classification"
     scheme: Scheme
     contradiction: Contradiction | None = None
+    """``None`` where it was not measured, and for other schemes than ``nli``."""
     languages: tuple[LanguageCode, ...] = ()
+    """Languages that the model was trained to read; empty where they are not known."""
     files: dict[SmallFile, Digest]
     variants: Annotated[dict[str, Variant], Meta(min_length=1)]
+    """By ``<precision>``, or ``<precision>.packed``."""
 
     def __post_init__(self) -> None:
         if not self.name or not self.name.isprintable():
@@ -258,15 +256,15 @@ class Manifest(Record, frozen=True, kw_only=True):
 
 
 def folder_of(bundle: Path | str) -> Path:
-    """The folder of a word or a path; :class:`UsageError` for a URI, and for a name of the hub that is no path here."""
-    given = str(bundle)
-    if given in BUILTIN_BUNDLES:
-        return BUILTIN_BUNDLES[given]
-    if "://" in given:
+    """The folder of a built-in name or a path; :class:`UsageError` for a URI, and for a hub id that is no path here."""
+    text = str(bundle)
+    if text in BUILTIN_BUNDLES:
+        return BUILTIN_BUNDLES[text]
+    if "://" in text:
         raise UsageError(f"{bundle} is a URI, and a bundle must be a folder on this machine: copy it first")
     path = Path(bundle)
-    is_below = "/" in given and path.parent.exists()
-    if _HUB_ID.fullmatch(given) and not is_below and not path.exists():
+    is_below = "/" in text and path.parent.exists()
+    if _HUB_ID.fullmatch(text) and not is_below and not path.exists():
         raise UsageError(
             f"there is no folder {bundle} here, and the bundle that ships is `embedded`; for the checkpoint of that "
             f"name on the hub: `scorer export {bundle} bundles/{path.name}`, then --bundle bundles/{path.name}; to "
@@ -321,35 +319,34 @@ def check_file(folder: Path, name: str, expected: str) -> Path:
 
 
 class Probes(NamedTuple):
-    """Pairs that a variant is verified with, sorted by length. ``logits``: the checkpoint's own in fp32, float32,
-    *Shape:* (probes, labels), in the bundle's label order."""
+    """Pairs that a variant is verified with, sorted by length."""
 
     premises: list[str]
     hypotheses: list[str]
     logits: Logits
+    """Logits of the checkpoint itself in fp32, float32, *Shape:* (probes, labels), in the bundle's label order."""
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle whose ``bundle.json`` and small files have been checked; a variant is checked when it is asked for.
-
-    ``sha256``: of ``bundle.json``, which identifies the bundle. ``max_length``: tokens of a whole pair.
-    """
+    """A bundle with checked ``bundle.json`` and small files; a variant is checked when it is first used."""
 
     path: Path
     sha256: str
+    """sha256 of ``bundle.json``, which identifies the bundle."""
     manifest: Manifest
     name: str
     scheme: Scheme
     layout: PairLayout
     max_length: int
+    """Tokens of the longest pair, special ones included."""
     variants: Mapping[str, Variant]
     _checked: dict[str, Path] = field(default_factory=dict, repr=False, compare=False)
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
     def load(cls, path: Path | str) -> Bundle:
-        """Open a bundle by its folder or its word; see :func:`read_manifest` and :func:`check_file`."""
+        """Open a bundle by its folder or its built-in name; see :func:`read_manifest` and :func:`check_file`."""
         folder = folder_of(path)
         content, digest = read_manifest(folder)
         for name, expected in content.files.items():
@@ -367,17 +364,17 @@ class Bundle:
 
     @property
     def templates_file(self) -> Path | None:
-        """The templates that came with the model, if any did."""
+        """The templates of the bundle, if it has any."""
         return self.path / "templates.json" if "templates.json" in self.manifest.files else None
 
     @property
     def contradiction(self) -> Contradiction | None:
-        """From which P(contradiction) on an omitted fact is said wrongly, if that was measured."""
+        """The threshold of contradicted facts, if it was measured."""
         return self.manifest.contradiction
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Codes (ISO 639-1) of the languages that the model was trained to read; empty where not known."""
+        """Codes (ISO 639-1) of the languages that the model was trained to read; empty where they are not known."""
         return self.manifest.languages
 
     @property
@@ -390,20 +387,21 @@ class Bundle:
         """The ONNX file of a variant, hashed at the first call; any thread may ask. :class:`BundleError` if there is no
         such variant, or its file is not what was exported."""
         if name not in self.variants:
-            raise self.lacks(name)
+            raise self.missing_variant(name)
         with self._lock:
             if name not in self._checked:
-                chosen = self.variants[name]
-                path = check_file(self.path, chosen.file, chosen.sha256)
-                for data, expected in chosen.external.items():
+                variant = self.variants[name]
+                path = check_file(self.path, variant.file, variant.sha256)
+                for data, expected in variant.external.items():
                     check_file(self.path, data, expected)
                 self._checked[name] = path
             return self._checked[name]
 
-    def lacks(self, wanted: str) -> BundleError:
+    def missing_variant(self, name: str) -> BundleError:
+        """The error for a precision or variant that the bundle does not have."""
         return BundleError(
-            f"bundle {self.name} ({self.path}) has no {wanted} variant, only {', '.join(self.variants)}; "
-            f"choose one of these, or export it with --precision {wanted}"
+            f"bundle {self.name} ({self.path}) has no {name} variant, only {', '.join(self.variants)}; "
+            f"choose one of these, or export it with --precision {name}"
         )
 
     def probes(self) -> Probes:

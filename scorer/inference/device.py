@@ -43,65 +43,67 @@ them. FlashAttention (1) is as fast: 9,613 against 9,624 pairs a second on an H2
 
 @dataclass(frozen=True)
 class Hardware:
-    """One device, as its driver describes it; of a CPU the name alone.
-
-    ``name``: in words. ``uuid``: of this very GPU or MIG instance. ``capability``: CUDA's, as ``9.0``. ``memory``:
-    bytes. ``driver``: the CUDA version that it supports, as ``13.0``. ``cudnn``: as ``9.14.0``.
-    """
+    """One device, as its driver describes it; of a CPU the name alone."""
 
     name: str
     uuid: str = ""
+    """Identity of the GPU or MIG instance."""
     capability: str = ""
+    """Compute capability, such as ``9.0``."""
     memory: int = 0
+    """Bytes."""
     multiprocessors: int = 0
     driver: str = ""
+    """CUDA version that the driver supports, such as ``13.0``."""
     cudnn: str = ""
+    """Version of cuDNN, such as ``9.14.0``."""
 
 
 @dataclass(frozen=True)
 class DeviceKind:
-    """An entry of the table.
-
-    Provider and session:
-        ``provider``: ONNX Runtime's name of it. ``options``: of the provider, for each session. ``attention``: options
-        to add by layout, which choose the attention kernel. ``memory_limit``: the option for a session's memory.
-        ``arena``: the arena to shrink after a call did not fit. ``unwanted_fusions``: what the runtime must not fuse.
-
-    Choices:
-        ``precisions``, ``layouts``: for ``auto``, the best first. ``refused``: precisions with the reason they do not
-        run. ``token_budgets``: tokens a call, the usual number first. ``fixed_pairs``: pairs a call when fp32 stands in
-        for another precision.
-
-    Machine:
-        ``is_host``: whether a session computes with the threads of this process. Such a device is the only one of its
-        kind, starts without libraries of its own, computes any shape at the same rate, and is slow. ``hardware``: reads
-        a device by its number. ``prepare``: called with the ``onnxruntime`` module before a session. ``install``: what
-        to do where it does not start.
-    """
+    """An entry of the table of device kinds."""
 
     provider: str
+    """ONNX Runtime's name of the execution provider."""
     hardware: Callable[[int], Hardware]
+    """Reads a device by its number."""
     precisions: tuple[str, ...]
+    """Precisions that ``auto`` tries, the best first."""
     layouts: tuple[str, ...]
+    """Layouts that run, the best first."""
     token_budgets: tuple[int, ...]
+    """Tokens a call, the usual number first."""
     fixed_pairs: int
+    """Pairs a call when fp32 stands in for another precision."""
     install: str
+    """Advice for a device that does not start."""
     options: Mapping[str, str] = field(default_factory=dict)
+    """Provider options of each session."""
     attention: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Further provider options by layout, which choose the attention kernel."""
     memory_limit: str = ""
+    """Name of the provider option that limits the memory of a session."""
     arena: str = ""
+    """Name of the arena to shrink after a call did not fit."""
     unwanted_fusions: tuple[str, ...] = ()
+    """Optimizers of the runtime that are switched off."""
     is_host: bool = False
+    """Whether a session computes with the threads of this process. Such a device is the only one of its kind, starts
+    without libraries of its own, computes any shape at the same rate, and is slow."""
     refused: Mapping[str, str] = field(default_factory=dict)
+    """Precisions that do not run, with the reason."""
     prepare: Callable[[Any], None] = lambda runtime: None
+    """Called with the ``onnxruntime`` module before a session is created."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """A device. ``kind``: a name in :data:`KINDS`. ``index``: which one of that kind."""
+    """A device."""
 
     kind: str
+    """Name in :data:`KINDS`."""
     index: int = 0
+    """Number among the devices of this kind."""
     hardware: Hardware = Hardware("")
 
     @property
@@ -113,17 +115,17 @@ class Device:
         return self.kind if self.spec.is_host else f"{self.kind}:{self.index}"
 
 
-def device(asked: str) -> Device:
-    """The device that ``NAME`` or ``NAME:N`` means, with what can be read of it. Nothing is started.
+def parse_device(text: str) -> Device:
+    """The device that ``NAME`` or ``NAME:N`` means, with its hardware as far as it can be read. Nothing is started.
 
     Raises:
-        DeviceError: no kind of device is meant.
+        DeviceError: not the name of a kind of device.
     """
-    name, colon, number = asked.partition(":")
+    name, colon, number = text.partition(":")
     kind = KINDS.get(name)
     if kind is None or (colon and not (not kind.is_host and number.isascii() and number.isdecimal())):
         names = [name + ("" if kind.is_host else f", {name}:N") for name, kind in reversed(list(KINDS.items()))]
-        raise DeviceError(f"device {asked!r} is not known; choose from auto, {', '.join(names)}")
+        raise DeviceError(f"device {text!r} is not known; choose from auto, {', '.join(names)}")
     return Device(name, int(number or 0), kind.hardware(int(number or 0)))
 
 
@@ -168,9 +170,9 @@ def read_gpu(index: int) -> Hardware | None:
 def cudnn_version() -> str:
     """As ``9.14.0``; empty where there is no cuDNN 9 that can be loaded."""
     name = "libcudnn.so.9"
-    for place in (name, *(str(Path(folder, name)) for folder in library_folders())):
+    for path in (name, *(str(Path(folder, name)) for folder in library_folders())):
         with contextlib.suppress(OSError, AttributeError):
-            number = int(ctypes.CDLL(place).cudnnGetVersion())
+            number = int(ctypes.CDLL(path).cudnnGetVersion())
             return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
     return ""
 
@@ -183,26 +185,26 @@ def library_folders() -> list[str]:
 
 def preload(runtime: Any) -> None:
     """Load the CUDA and cuDNN libraries that came as wheels, once; any thread may ask."""
-    with _PRELOADING:  # who comes second needs them loaded, too
+    with _PRELOADING:  # a second thread waits until they are loaded
         _preload(runtime)
 
 
 @cache
 def _preload(runtime: Any) -> None:
     if load := getattr(runtime, "preload_dlls", None):
-        load = _without_printing(load)  # it prints what it did not find
-        for folder in library_folders():  # untold, it looks next to the runtime alone
+        load = _without_printing(load)  # it prints which libraries are missing
+        for folder in library_folders():  # without a folder, it searches next to the runtime only
             load(directory=folder)
         load()
 
 
 def _without_printing(function: Any) -> Any:
-    """The same function with a ``print`` of its own, which prints nothing. ``sys.stdout`` belongs to the whole program:
-    what redirects it in a thread loses what other threads print meanwhile, and may restore it too late."""
+    """The same function with a ``print`` that prints nothing. Redirecting ``sys.stdout`` instead would affect the whole
+    program: output of other threads would be lost, and it may be restored too late."""
     if not isinstance(function, FunctionType):
         return function
-    own = {**function.__globals__, "print": lambda *values, **options: None}
-    copied = FunctionType(function.__code__, own, function.__name__, function.__defaults__, function.__closure__)
+    namespace = {**function.__globals__, "print": lambda *values, **options: None}
+    copied = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__, function.__closure__)
     copied.__kwdefaults__ = function.__kwdefaults__
     return copied
 
@@ -223,8 +225,8 @@ def _cpu(index: int) -> Hardware:
         return Hardware("cpu")
     fields = dict(re.findall(r"^(model name|cpu family|model|flags)\s*: (.*)$", text, re.MULTILINE))
     # The instruction sets decide which kernels run, and so the last bits of every number.
-    wanted = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_int8")
-    flags = [flag for flag in wanted if flag in fields.get("flags", "").split()]
+    instruction_sets = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_int8")
+    flags = [flag for flag in instruction_sets if flag in fields.get("flags", "").split()]
     return Hardware(" ".join([fields.get("model name", "cpu").strip(), *flags]))
 
 

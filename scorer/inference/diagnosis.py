@@ -1,4 +1,4 @@
-"""Reasons for people alone: why a GPU or an installation does not work, and how far a bundle is to be trusted."""
+"""Explanations for users: why a GPU or an installation does not work, and whether a bundle can be trusted."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ def kernels_missing(capability: str, runtime_version: str) -> str | None:
 
     Code for one capability runs on later ones of the same major version, and on no other.
     """
-    known = WHEEL_KERNELS.get(runtime_version, ())
+    kernels = WHEEL_KERNELS.get(runtime_version, ())
     major, _, minor = capability.partition(".")
-    if not known or not minor or any(has == int(major) and least <= int(minor) for has, least in known):
+    if not kernels or not minor:
         return None
-    listed = ", ".join(f"{has}.{least}" for has, least in known)
+    if any(kernel_major == int(major) and kernel_minor <= int(minor) for kernel_major, kernel_minor in kernels):
+        return None
+    listed = ", ".join(f"{kernel_major}.{kernel_minor}" for kernel_major, kernel_minor in kernels)
     return (
         f"the GPU has compute capability {capability}, and ONNX Runtime {runtime_version} has kernels for {listed} "
         "only; install a build of ONNX Runtime for this GPU"
@@ -65,8 +67,8 @@ def caveat(manifest: Manifest) -> str | None:
 
 
 def describe_scheme(scheme: Scheme) -> str:
-    """The scheme in words: its name, what is looked at, and what passes."""
+    """The scheme in words: its name, its labels or logit, and the threshold."""
     if scheme.kind == NLI:
         return f"{NLI} ({', '.join(scheme.labels)})"
-    of = f"{scheme.supported} of {' and '.join(scheme.labels)}" if scheme.kind == BINARY else "one logit"
-    return f"{scheme.kind} ({of}, passes from {scheme.threshold:g})"
+    output = f"{scheme.supported} of {' and '.join(scheme.labels)}" if scheme.kind == BINARY else "one logit"
+    return f"{scheme.kind} ({output}, passes from {scheme.threshold:g})"

@@ -47,10 +47,14 @@ def margin_of(bound: ExactBound) -> float:
 
 
 def join_bounds(fast: Logits, fp32: Logits, at_least: float, before: ExactBound | None = None) -> ExactBound:
-    """The bound of two variants' logits, both float32, *Shape:* (pairs, labels), joined to an earlier one.
+    """The bound of two variants' logits, joined to an earlier one.
 
-    Pairs that are not finite in either count for nothing: they run again in any case. ``at_least``: the bound of the
-    bundle's probes, which holds as long as fewer than :data:`EXACT_PAIRS` pairs were seen.
+    Pairs that are not finite in either variant are ignored: they run again in any case.
+
+    Args:
+        fast, fp32: float32, *Shape:* (pairs, labels).
+        at_least: the bound of the bundle's probes, a minimum until :data:`EXACT_PAIRS` pairs are measured.
+        before: the earlier bound.
     """
     difference = np.abs(fast - fp32).max(axis=1, initial=0.0)
     difference = difference[np.isfinite(difference)]
@@ -60,35 +64,36 @@ def join_bounds(fast: Logits, fp32: Logits, at_least: float, before: ExactBound 
 
 
 class DeviceReport(Record, frozen=True, kw_only=True):
-    """Agreement, bound, isolation and token budget of a variant on a device.
-
-    ``agreement``: share of probes with the checkpoint's fp32 label. ``bound``: largest |Δlogit| against it.
-    ``invariance_error``: largest |Δlogit| of a pair between being alone and with others; 0 is *isolated*.
-    """
+    """Agreement, bound, isolation and token budget of a variant on a device."""
 
     schema: int = 1
     probes: Annotated[int, Meta(gt=0)]
+    """Number of probes."""
     agreement: Annotated[float, Meta(ge=0, le=1)]
+    """Share of the probes with the checkpoint's fp32 label."""
     bound: Magnitude
+    """Largest |Δlogit| between the variant and the checkpoint."""
     invariance_error: Magnitude
+    """Largest |Δlogit| between a pair alone and the same pair in a batch with others; 0 is *isolated*."""
     token_budget: Annotated[int, Meta(gt=0)]
+    """Tokens a batch, padding included."""
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Model predictions for all requested pairs.
-
-    ``probabilities``: float32, *Shape:* (asked, 3), contradiction, neutral, entailment; NaN without an answer, and
-    where the model has no such class. ``status``: int8, *Shape:* (asked,), of :mod:`scorer.status`. ``truncated``:
-    bool, *Shape:* (asked,). ``unknown``: the same, pairs of which the tokenizer does not know a character.
-    ``threshold``: the least P(entailment) that passes, of a model that has no other classes.
-    """
+    """Model predictions for all requested pairs."""
 
     probabilities: npt.NDArray[np.float32]
+    """Contradiction, neutral, entailment, *Shape:* (requested, 3); NaN for a pair that is not scored, and where the
+    model has no such class."""
     status: npt.NDArray[np.int8]
+    """Status of each pair (:mod:`scorer.status`), *Shape:* (requested,)."""
     truncated: npt.NDArray[np.bool_]
+    """Pairs that were cut to the model's maximum, *Shape:* (requested,)."""
     threshold: float = THRESHOLD
+    """Least P(entailment) that passes, for a model without the other classes."""
     unknown: npt.NDArray[np.bool_] | None = None
+    """Pairs with characters that the tokenizer does not know, *Shape:* (requested,)."""
 
 
 class Engine(Closing):
@@ -98,17 +103,17 @@ class Engine(Closing):
         token_budget: tokens a batch, padding included.
         truncate: cut pairs that are too long instead of refusing them.
         one_string: write pairs as one string (:class:`.PairFormat`) instead of by the bundle's own pair encoding.
-        warn: told what a user should know, such as a batch that did not fit the device.
-        verify: called with the fp32 variant, and tokens a batch, before it answers for another variant.
+        warn: called with messages for the user, such as a batch that did not fit the device.
+        verify: called with the fp32 variant and the tokens a batch before it stands in for another variant.
 
     Attributes:
         room: tokens that the two texts of a pair may have together.
         report: what the variant does on this device; ``None`` before it is verified.
         fallback_reason: why the preferred form or precision is not the one that runs; empty where it is.
         exact: whether undecided pairs run again in fp32; never for fp32 itself.
-        bound: of ``exact``; measured on the first window where it is ``None``.
+        bound: the bound of ``exact``; measured on the first window where it is ``None``.
         computed: pairs computed so far, probes included, for progress.
-        probe_format: the format that the bundle's probes are in, and that its model was trained on.
+        probe_format: the format of the bundle's probes and of its model's training data.
     """
 
     def __init__(
@@ -139,8 +144,8 @@ class Engine(Closing):
         try:
             opening = self.thread.submit(partial(ModelSession, use, self.thread, use.layout_of(token_budget), warn))
             self.tokenizer = TextTokenizer(use.bundle)  # while the session is opened
-            own = PairFormat.NO_SEPARATOR if use.bundle.layout.one_text else PairFormat.ONE_STRING
-            self.probe_format = own if use.bundle.layout.one_string else PairFormat.SEPARATE
+            single_string = PairFormat.NO_SEPARATOR if use.bundle.layout.one_text else PairFormat.ONE_STRING
+            self.probe_format = single_string if use.bundle.layout.one_string else PairFormat.SEPARATE
             self._format = PairFormat.ONE_STRING if one_string else self.probe_format
             probes = use.bundle.probes()
             self.tokenizer.check_pair_encoding(probes.premises[::8], probes.hypotheses[::8], self._format)
@@ -168,7 +173,7 @@ class Engine(Closing):
         hypothesis: npt.NDArray[np.int32],
         pair_format: PairFormat | None = None,
     ) -> EncodedPairs:
-        """Tokenise and pack. ``premise``, ``hypothesis``: int32, *Shape:* (asked,), positions in ``texts``."""
+        """Tokenise and pack. ``premise``, ``hypothesis``: int32, *Shape:* (requested,), positions in ``texts``."""
         pair_format = pair_format or self._format
         if self.bundle.layout.hypothesis_first:
             premise, hypothesis = hypothesis, premise
@@ -221,14 +226,17 @@ class Engine(Closing):
         broken = np.flatnonzero((encoded.status == SCORED) & ~np.isfinite(logits).all(axis=1))
         if len(broken) and self.precision != "fp32" and not self.exact and "fp32" in self.bundle.variants:
             self._compute_fp32(encoded, broken, logits, None)
-        still = broken[~np.isfinite(logits[broken]).all(axis=1)]
-        encoded.status[still[encoded.status[still] == SCORED]] = NOT_FINITE
+        still_broken = broken[~np.isfinite(logits[broken]).all(axis=1)]
+        encoded.status[still_broken[encoded.status[still_broken] == SCORED]] = NOT_FINITE
         inverse = encoded.pairs.inverse
         unknown = encoded.first.unknown[encoded.pairs.first] | encoded.second.unknown[encoded.pairs.second]
         scheme = self.bundle.scheme
-        answers = scheme.probabilities(logits)[inverse]
         return Predictions(
-            answers, encoded.status[inverse], encoded.truncated[inverse], scheme.threshold, unknown[inverse]
+            probabilities=scheme.probabilities(logits)[inverse],
+            status=encoded.status[inverse],
+            truncated=encoded.truncated[inverse],
+            threshold=scheme.threshold,
+            unknown=unknown[inverse],
         )
 
     def compute(self, encoded: EncodedPairs, stop: threading.Event | None = None) -> Logits:
@@ -253,7 +261,7 @@ class Engine(Closing):
                         result_of(waiting.popleft())
                 while waiting:
                     result_of(waiting.popleft())
-            except BaseException:  # nobody waits for the others any more
+            except BaseException:  # nobody waits for the remaining calls any more
                 for future in waiting:
                     future.cancel()
                 self.thread.cancel()
@@ -265,7 +273,7 @@ class Engine(Closing):
         return self.compute(self.encode_pairs(premises, hypotheses))
 
     def encode_pairs(self, premises: Sequence[str], hypotheses: Sequence[str]) -> EncodedPairs:
-        """A window of pairs of strings, in their order, in the bundle's own format, which its probes are in."""
+        """A window of pairs of strings, in their order, in the format of the bundle's probes."""
         n = len(premises)
         positions = np.arange(2 * n, dtype=np.int32)
         return self.encode([*premises, *hypotheses], positions[:n], positions[n:], self.probe_format)
@@ -273,23 +281,22 @@ class Engine(Closing):
     def measure_bound(
         self, encoded: EncodedPairs, limit: int = EXACT_PAIRS, before: ExactBound | None = None
     ) -> ExactBound:
-        """The bound of ``exact`` by up to ``limit`` pairs of a window, evenly over lengths, joined to another one."""
-        chosen = np.flatnonzero(encoded.status == SCORED)
-        if len(chosen) > limit:
-            order = chosen[np.argsort(encoded.lengths[chosen], kind="stable")]
-            chosen = np.sort(order[np.linspace(0, len(order) - 1, limit).astype(int)])
-        batches = self.session.layout.pack(encoded.lengths, chosen)
-        some = replace(encoded, status=encoded.status.copy(), batches=batches)
+        """Measure the bound of ``exact`` on up to ``limit`` pairs of a window, evenly over lengths; join ``before``."""
+        positions = np.flatnonzero(encoded.status == SCORED)
+        if len(positions) > limit:
+            order = positions[np.argsort(encoded.lengths[positions], kind="stable")]
+            positions = np.sort(order[np.linspace(0, len(order) - 1, limit).astype(int)])
+        batches = self.session.layout.pack(encoded.lengths, positions)
+        sample = replace(encoded, status=encoded.status.copy(), batches=batches)
         fp32 = np.full((len(encoded.lengths), self.bundle.scheme.width), np.nan, np.float32)
-        fast = self.compute(some)
-        self._compute_fp32(some, chosen, fp32, None)
+        fast = self.compute(sample)
+        self._compute_fp32(sample, positions, fp32, None)
         at_least = 0.0 if self.report is None else self.report.bound
-        return join_bounds(fast[chosen], fp32[chosen], at_least, before)
+        return join_bounds(fast[positions], fp32[positions], at_least, before)
 
     def cancel(self, stop: threading.Event) -> None:
-        """Cancel the call under way if it is of the prediction that ``stop`` ends, for which no caller waits any
-        more."""
-        running = self.thread.running  # before the prediction is looked at: it may end, and another one begin
+        """Cancel the call under way if it belongs to the prediction that ``stop`` ends: nobody waits for its result."""
+        running = self.thread.running  # read before the prediction: it may end, and another one begin
         if self._stop is stop and running is not None:
             running.terminate = True
 
@@ -298,23 +305,23 @@ class Engine(Closing):
         self.thread.close()
 
     def admit_fp32(self) -> VariantOnDevice:
-        """The fp32 variant, which is verified before it answers for another one."""
+        """The fp32 variant, verified before it stands in for another one."""
         self.bundle.variant("fp32")
         use = replace(self.use, variant="fp32", options={})
         self._verify(use, self.grid.token_budget)
         return use
 
     def _compute_fp32(
-        self, encoded: EncodedPairs, chosen: npt.NDArray[np.int64], logits: Logits, stop: threading.Event | None
+        self, encoded: EncodedPairs, positions: npt.NDArray[np.int64], logits: Logits, stop: threading.Event | None
     ) -> None:
-        """Overwrite the logits of the chosen pairs with those of fp32, in calls of one shape a length."""
+        """Overwrite the logits of the pairs at ``positions`` with those of fp32, in calls of one shape a length."""
         if self._fp32 is None:
             use = self.admit_fp32()
             layout = use.layout_of(self.grid.token_budget)
             self._fp32 = self.thread.call(partial(ModelSession, use, self.thread, layout, self._warn))
         padded = self._fp32.use.padded(self.grid.token_budget).padded(encoded.lengths)
-        for batch in fixed_shapes(chosen, padded, self.device.spec.fixed_pairs):
+        for batch in fixed_shapes(positions, padded, self.device.spec.fixed_pairs):
             if stop is not None and stop.is_set():
                 raise CancelledError
             self.thread.call(partial(self._fp32.compute, batch, encoded, logits))
-        encoded.recomputed += len(chosen)
+        encoded.recomputed += len(positions)

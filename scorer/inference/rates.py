@@ -12,23 +12,20 @@ from .verification import cache_folder
 
 
 class MeasuredRate(Record, frozen=True, kw_only=True):
-    """The rate of a bundle on a device.
-
-    Attributes:
-        device: kind and name, as a run records it.
-        precision: of the variant.
-        tokens_per_s: real tokens, without padding.
-    """
+    """The rate of a bundle on a device."""
 
     schema: int = 1
     device: str
+    """Kind and name, as a run records it."""
     precision: str
+    """Precision of the variant."""
     tokens_per_s: Magnitude
+    """Real tokens per second, without padding."""
 
 
 def keep_rate(bundle_sha256: str, rate: MeasuredRate) -> None:
-    """Keep a rate in place of an earlier one of the same device and precision; nothing where there is no folder for it,
-    as :func:`.verification.keep_report` says."""
+    """Store a rate in place of an earlier one of the same device and precision; do nothing if the folder cannot be
+    written (:func:`.verification.keep_report` says so)."""
     key = hashlib.sha256(f"{rate.device}\0{rate.precision}".encode()).hexdigest()[:16]
     with suppress(OSError):
         cache_folder().mkdir(parents=True, exist_ok=True)
@@ -36,7 +33,7 @@ def keep_rate(bundle_sha256: str, rate: MeasuredRate) -> None:
 
 
 def best_rate(bundle_sha256: str) -> MeasuredRate | None:
-    """The highest rate that was kept for a bundle, of any device; ``None`` without one."""
+    """The highest stored rate of a bundle, on any device; ``None`` without one."""
     rates = []
     with suppress(OSError):
         for path in cache_folder().glob(f"{bundle_sha256}-rate-*.json"):

@@ -23,7 +23,7 @@ from ..status import OUT_OF_MEMORY
 from ..system.waiting import in_thread, note_progress, result_of
 from .batching import Batch, EncodedPairs, Feed, Layout, Packed, Padded
 from .bundle import ATTENTION, PACKED_ATTENTION, Bundle
-from .device import CPU, KINDS, PACKED, Device, device, is_out_of_memory
+from .device import CPU, KINDS, PACKED, Device, is_out_of_memory, parse_device
 
 _NOTICE_S = 5.0
 """Seconds that :meth:`DeviceThread.close` waits for a cancelled call; the runtime looks between two nodes."""
@@ -52,63 +52,65 @@ def runtime() -> Any:
 
 
 def resolve_device(
-    asked: str,
+    name: str,
     warn: Callable[[str], None] = lambda message: None,
     is_known: Callable[[Device], bool] = lambda device: False,
 ) -> Device:
-    """Turn ``cpu``, ``cuda``, ``cuda:N``, or ``auto`` for the first that starts, into a device that starts.
+    """A device that starts.
 
     Args:
-        warn: told when ``auto`` passes over a device of which the runtime has the provider.
-        is_known: whether a device has run the model before, so that it is not tried here.
+        name: ``cpu``, ``cuda``, ``cuda:N``, or ``auto`` for the first device that starts.
+        warn: called when ``auto`` skips a device although the runtime has its provider.
+        is_known: whether a device has run the model before; such a device is not tried here.
 
     Raises:
-        DeviceError: not one of these words, or the named device does not start.
+        DeviceError: no such device, or the named one does not start.
     """
-    if asked == "auto":
-        *others, last = KINDS
-        for name in others:
-            if KINDS[name].provider in runtime().get_available_providers():
+    if name == "auto":
+        *preferred, last = KINDS
+        for kind in preferred:
+            if KINDS[kind].provider in runtime().get_available_providers():
                 try:
-                    return resolve_device(name, warn, is_known)
+                    return resolve_device(kind, warn, is_known)
                 except DeviceError as e:
-                    warn(f"{name} is not used: {e}")
-        return device(last)
-    on = device(asked)
-    if not on.spec.is_host and not is_known(on):
-        _start(on)
-    return on
+                    warn(f"{kind} is not used: {e}")
+        return parse_device(last)
+    device = parse_device(name)
+    if not device.spec.is_host and not is_known(device):
+        _start(device)
+    return device
 
 
 @cache
-def _start(on: Device) -> None:
+def _start(device: Device) -> None:
     """Open a session of our own graph, and call it: some libraries are loaded by the first call."""
-    session = create_session(OWN_GRAPH, on, 1)
+    session = create_session(OWN_GRAPH, device, 1)
     try:
         session.run(None, dict.fromkeys("ab", np.ones((8, 8), np.float32)))
     except Exception as e:  # the runtime raises its own classes, which share only Exception
-        raise DeviceError(f"{on} starts, and its first call fails: {first_line(e)}; {_ADVICE}") from e
+        raise DeviceError(f"{device} starts, and its first call fails: {first_line(e)}; {_ADVICE}") from e
 
 
-def create_session(model: Path, on: Device, threads: int, options: Mapping[str, str] | None = None) -> Any:
+def create_session(model: Path, device: Device, threads: int, options: Mapping[str, str] | None = None) -> Any:
     """An ``InferenceSession`` of a graph that really runs on a device.
 
-    ``threads``: of this process, where the device computes with them. ``options``: of the provider, in addition to
-    those of the device's kind, or instead of them.
+    Args:
+        threads: threads of this process, for a device that computes with them.
+        options: provider options, which add to those of the device's kind or replace them.
 
     Raises:
         DeviceError: the provider is not in this build, or it did not start.
     """
-    ort, spec = runtime(), on.spec
+    ort, spec = runtime(), device.spec
     available = ort.get_available_providers()
     if spec.provider not in available:
-        raise _not_taken(on, f"ONNX Runtime {ort.__version__} here has only {', '.join(available)}")
+        raise _not_taken(device, f"ONNX Runtime {ort.__version__} here has only {', '.join(available)}")
     providers: list[Any] = [spec.provider]
     settings = ort.SessionOptions()
     settings.intra_op_num_threads = threads if spec.is_host else 1
     settings.inter_op_num_threads = 1
     if not spec.is_host:
-        providers = [(spec.provider, {"device_id": on.index, **spec.options, **(options or {})}), CPU]
+        providers = [(spec.provider, {"device_id": device.index, **spec.options, **(options or {})}), CPU]
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
         settings.add_session_config_entry("session.inter_op.allow_spinning", "0")
         # The plan of a shape's memory would be allocated in one piece by its second call, besides the pieces that the
@@ -122,15 +124,15 @@ def create_session(model: Path, on: Device, threads: int, options: Mapping[str, 
             str(model), settings, providers=providers, disabled_optimizers=list(spec.unwanted_fusions)
         )
     except Exception as e:  # the runtime's exceptions share no base class but Exception
-        raise DeviceError(f"model {model} does not start on {on}: {first_line(e)}; see `scorer doctor`") from e
+        raise DeviceError(f"model {model} does not start on {device}: {first_line(e)}; see `scorer doctor`") from e
     session.disable_fallback()
-    if (taken := session.get_providers()[0]) != spec.provider:
-        raise _not_taken(on, f"the session took {taken} (its libraries are missing or do not fit)")
+    if (provider := session.get_providers()[0]) != spec.provider:
+        raise _not_taken(device, f"the session took {provider} (its libraries are missing or do not fit)")
     return session
 
 
-def _not_taken(on: Device, problem: str) -> DeviceError:
-    return DeviceError(f"device {on} was asked for, but {problem}; {on.spec.install}; see `scorer doctor`")
+def _not_taken(device: Device, problem: str) -> DeviceError:
+    return DeviceError(f"device {device} was asked for, but {problem}; {device.spec.install}; see `scorer doctor`")
 
 
 class OutOfMemoryError(Exception):
@@ -138,10 +140,10 @@ class OutOfMemoryError(Exception):
 
 
 class DeviceThread(ThreadPoolExecutor):
-    """The thread that makes all calls of an engine's sessions, one at a time; the next ones wait in it already.
+    """The thread that makes all calls of an engine's sessions, one at a time; further calls wait in its queue.
 
-    Python answers no signal while a thread is in a call, so whoever asks waits in another, and the runtime is told to
-    cancel what nobody waits for. And a provider plans, and opens handles of its libraries, for each thread.
+    Python handles no signal while a thread is in a call. So the caller waits in another thread, and a call that nobody
+    waits for any more is cancelled in the runtime. A provider also plans, and opens library handles, once per thread.
     """
 
     def __init__(self) -> None:
@@ -192,19 +194,17 @@ class DeviceThread(ThreadPoolExecutor):
 
 @dataclass(frozen=True)
 class VariantOnDevice:
-    """A variant of a bundle on a device.
-
-    ``threads``: of this process, where the device computes with them. ``options``: of the provider, besides those of
-    the device's kind; they choose kernels, and so the last bits. ``device_memory``: GiB that a session may take, 0 for
-    all; no number depends on it.
-    """
+    """A variant of a bundle on a device."""
 
     bundle: Bundle
     variant: str
     device: Device
     threads: int
+    """Threads of this process, for a device that computes with them."""
     options: Mapping[str, str] = field(default_factory=dict)
+    """Provider options in addition to those of the device's kind; they choose kernels, and so the last bits."""
     device_memory: int = 0
+    """GiB that a session may take, 0 for all; no probability depends on it."""
 
     @property
     def precision(self) -> str:
@@ -222,8 +222,8 @@ class VariantOnDevice:
 
     def padded(self, token_budget: int) -> Padded:
         """Arrangement of pairs in padded calls."""
-        few = self.precision == "fp32" and not self.device.spec.is_host
-        return Padded(token_budget, self.bundle.max_length, self.bundle.layout, few_lengths=few)
+        few_lengths = self.precision == "fp32" and not self.device.spec.is_host
+        return Padded(token_budget, self.bundle.max_length, self.bundle.layout, few_lengths=few_lengths)
 
     def layout_of(self, token_budget: int) -> Layout:
         """Arrangement of pairs in calls of so many tokens."""
@@ -235,19 +235,24 @@ class VariantOnDevice:
         return f"{self.bundle.name} {self.variant} on {self.device}"
 
 
-def open_bundle(path: Path | str, asked: str = "auto", precision: str = "auto") -> Bundle:
-    """Open a bundle; hash the variant that will likely run, and load its device's libraries, in threads."""
+def open_bundle(path: Path | str, device_name: str = "auto", precision: str = "auto") -> Bundle:
+    """Open a bundle; in threads, hash the variant that will probably run and load the libraries of its device.
+
+    Args:
+        device_name: as :func:`resolve_device` takes it.
+        precision: as :func:`variants_for` takes it.
+    """
     bundle = Bundle.load(path)
     with suppress(ScorerError):  # what fails here or in a thread fails again where it is needed
-        candidates = [device(name) for name in (KINDS if asked == "auto" else (asked,))]
-        on = next((candidate for candidate in candidates if candidate.hardware.capability), candidates[-1])
-        in_thread(lambda: on.spec.prepare(runtime()))
-        in_thread(partial(bundle.variant, variants_for(on, bundle, precision=precision, threads=1)[0].variant))
+        candidates = [parse_device(name) for name in (KINDS if device_name == "auto" else (device_name,))]
+        device = next((candidate for candidate in candidates if candidate.hardware.capability), candidates[-1])
+        in_thread(lambda: device.spec.prepare(runtime()))
+        in_thread(partial(bundle.variant, variants_for(device, bundle, precision=precision, threads=1)[0].variant))
     return bundle
 
 
 def variants_for(
-    on: Device, bundle: Bundle, *, precision: str = "auto", attention: str | None = None, **settings: Any
+    device: Device, bundle: Bundle, *, precision: str = "auto", attention: str | None = None, **settings: Any
 ) -> list[VariantOnDevice]:
     """Variants that may run on a device, the preferred one first.
 
@@ -261,41 +266,42 @@ def variants_for(
         BundleError: the bundle has none.
         DeviceError: the precision does not run there, or the device computes the attention otherwise.
     """
-    wanted = [precision]
+    precisions = [precision]
     if precision == "auto":
-        own = {str(variant.precision) for variant in bundle.variants.values()}
-        wanted = [name for name in on.spec.precisions if name in own] or sorted(own)
-    if reason := on.spec.refused.get(wanted[0]):
-        raise DeviceError(f"precision {wanted[0]} does not run on {on}: {reason}; choose another one")
+        bundle_precisions = {str(variant.precision) for variant in bundle.variants.values()}
+        precisions = [name for name in device.spec.precisions if name in bundle_precisions] or sorted(bundle_precisions)
+    if reason := device.spec.refused.get(precisions[0]):
+        raise DeviceError(f"precision {precisions[0]} does not run on {device}: {reason}; choose another one")
     uses = [
-        VariantOnDevice(bundle, key, on, options=on.spec.attention.get(layout, {}), **settings)
-        for name in wanted
-        for layout in on.spec.layouts
+        VariantOnDevice(bundle, key, device, options=device.spec.attention.get(layout, {}), **settings)
+        for name in precisions
+        for layout in device.spec.layouts
         for key, variant in bundle.variants.items()
         if (variant.precision, variant.layout) == (name, layout)
     ]
     if not uses:
-        raise bundle.lacks(wanted[0])
+        raise bundle.missing_variant(precisions[0])
     if attention is None:
         return uses
     for use in uses:
         if use.attention == attention:
             return [use]
     raise DeviceError(
-        f"the plan records the attention {attention!r}, which bundle {bundle.name} does not have on {on}; run into a "
-        "new folder"
+        f"the plan records the attention {attention!r}, which bundle {bundle.name} does not have on {device}; run into "
+        "a new folder"
     )
 
 
 class ModelSession:
-    """A session of a variant, which is hashed and opened here. Made and used in the thread of the device.
+    """A session of a variant, which is hashed and opened here. Created and used in the thread of the device.
 
     A batch that does not fit the memory of the device is computed in smaller ones, and later batches of its size are
-    cut from the start. The call after a failure gives the unused memory of the runtime's arena back to the device,
-    since what the arena holds in pieces cannot serve a larger request.
+    divided before they run. The call after a failure returns the unused memory of the runtime's arena to the device,
+    since fragments that the arena holds cannot serve a larger request.
 
     Attributes:
-        session: the runtime's own. inputs: names of the graph's inputs.
+        session: the runtime's own.
+        inputs: names of the graph's inputs.
     """
 
     def __init__(self, use: VariantOnDevice, thread: DeviceThread, layout: Layout, warn: Callable[[str], None]) -> None:
@@ -311,9 +317,11 @@ class ModelSession:
     def compute(
         self, batch: Batch, encoded: EncodedPairs, logits: npt.NDArray[np.float32], feed: Feed | None = None
     ) -> None:
-        """Write the logits of a batch's pairs, float32, *Shape:* (pairs, labels); what does not fit gets a status.
+        """Write the logits of a batch's pairs; pairs that do not fit the memory get the status out of memory.
 
-        ``feed``: of the layout's ``assemble``, where it was put together beforehand.
+        Args:
+            logits: float32, *Shape:* (pairs, labels), of all pairs of the window.
+            feed: inputs of the call, if they are assembled already.
         """
         smaller = self.layout.smaller(batch, encoded.lengths) if batch.tokens > self._limit else []
         if not smaller:
@@ -334,22 +342,27 @@ class ModelSession:
                 f"a batch of {len(batch.pairs)} pairs of up to {longest} tokens does not fit {self.use.device}; from "
                 f"here on batches have at most {self._limit} tokens"
             )
-        for part in smaller:
-            self.compute(part, encoded, logits)
+        for part_batch in smaller:
+            self.compute(part_batch, encoded, logits)
 
     def run(self, feed: Feed, rows: int, *, shrink: bool = False) -> npt.NDArray[np.float32]:
         """One call: logits, float32, *Shape:* (rows, labels).
 
-        ``shrink``: give the memory that the arena does not use back to the device when the call has ended.
+        Args:
+            feed: inputs of the call, by name.
+            rows: pairs of the call, fillers included.
+            shrink: return the memory that the arena does not use to the device when the call has ended.
 
         Raises:
-            OutOfMemoryError: it does not fit the memory. CancelledError: it was cancelled.
-            CallError: it failed. BundleError: its outputs are not logits.
+            OutOfMemoryError: the call does not fit the memory.
+            CancelledError: the call was cancelled.
+            CallError: the call failed.
+            BundleError: its outputs are not logits.
         """
-        on, width = self.use.device, self.use.bundle.scheme.width
-        arena = on.spec.arena
+        device, width = self.use.device, self.use.bundle.scheme.width
+        arena = device.spec.arena
         feed = {name: feed[name] for name in self.inputs}
-        settings = {"memory.enable_memory_arena_shrinkage": f"{arena}:{on.index}"} if shrink and arena else {}
+        settings = {"memory.enable_memory_arena_shrinkage": f"{arena}:{device.index}"} if shrink and arena else {}
         try:
             output = self._thread.run(self.session, feed, settings)
         except CancelledError:

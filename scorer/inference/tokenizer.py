@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 # White space that is not a single blank between words, or a run too long to be worth keeping.
 _WHOLE = re.compile(r"^ |[^\S ]| {2}|\S{100}| $")
-_MOST_KEPT, _OVERHEAD = 1 << 24, 64
-"""Characters of the words that are kept, and of the texts that cannot be taken apart, each with its overhead."""
+_CACHE_CHARACTERS, _OVERHEAD = 1 << 24, 64
+"""Most characters in the cache of words, and of texts that cannot be split, each counted with its overhead."""
 # Control and format characters, which Unigram's normalizers drop or turn into blanks.
 _INVISIBLE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff0-\uffff]"
@@ -52,16 +52,15 @@ _INVISIBLE = re.compile(
 
 
 class PairFormat(Enum):
-    """Blanks around the two texts of a pair before they are tokenised.
-
-    ``SEPARATE``: the tokenizer's own pair encoding. ``ONE_STRING``: what the released code of Dušek & Kasner (2020)
-    feeds the model: one string ``premise </s></s> hypothesis``, whose blanks around the separators reach the tokenizer.
-    ``NO_SEPARATOR``: one text with a blank between its halves.
-    """
+    """Blanks after the first and before the second text of a pair when they are tokenised."""
 
     SEPARATE = ("", "")
+    """The tokenizer's own pair encoding."""
     ONE_STRING = (" ", " ")
+    """The input of the released code of Dušek & Kasner (2020): one string ``premise </s></s> hypothesis``, in which the
+    blanks around the separators reach the tokenizer."""
     NO_SEPARATOR = ("", " ")
+    """One text with a blank between its halves."""
 
     def __init__(self, after_first: str, before_second: str) -> None:
         self.after_first, self.before_second = after_first, before_second
@@ -69,17 +68,16 @@ class PairFormat(Enum):
 
 @dataclass
 class Tokens:
-    """Token ids of a list of texts, end to end.
-
-    ``ids``: int32, *Shape:* (tokens,). ``offsets``: int64, *Shape:* (texts + 1,). ``oversized``: bool, *Shape:*
-    (texts,), texts too long for any pair, which were not tokenised (or only their beginning was, for truncation).
-    ``unknown``: bool, *Shape:* (texts,), texts with characters that the tokenizer does not know.
-    """
+    """Token ids of a list of texts, end to end."""
 
     ids: npt.NDArray[np.int32]
+    """*Shape:* (tokens,)."""
     offsets: npt.NDArray[np.int64]
+    """*Shape:* (texts + 1,); text *i* owns ``ids[offsets[i]:offsets[i + 1]]``."""
     oversized: npt.NDArray[np.bool_]
+    """Texts too long for any pair, *Shape:* (texts,); not tokenised, or only their beginning for truncation."""
     unknown: npt.NDArray[np.bool_]
+    """Texts with characters that the tokenizer does not know, *Shape:* (texts,)."""
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
@@ -121,28 +119,31 @@ class TextTokenizer:
         """Tokenise texts without special tokens.
 
         A text with more bytes than ``max_length`` longest tokens does not fit and is not tokenised, whatever its size;
-        with ``keep_beginnings`` (for truncation) as much of it is as could fit. Threads wait for one another.
+        with ``keep_beginnings`` (for truncation) as much of it is tokenised as could fit. Threads wait for one another.
         """
         limit = self._max_length * self._bytes_a_token
         # A text of n characters has at least n bytes, so most are cleared without encoding them.
         oversized = np.array([len(t) > limit or (len(t) * 4 > limit and len(t.encode()) > limit) for t in texts], bool)
-        kept = list(texts)
+        tokenised = list(texts)
         for i in np.flatnonzero(oversized).tolist():
-            kept[i] = kept[i][:limit] if keep_beginnings else ""
+            tokenised[i] = tokenised[i][:limit] if keep_beginnings else ""
         with self._turn, self._errors():
-            if self._words is not None and self._blank is not None and self._words.kept > _MOST_KEPT:
+            if self._words is not None and self._blank is not None and self._words.characters > _CACHE_CHARACTERS:
                 self._words = WordTokens(self._tokenizer, self._blank)
-            ids, offsets = self._words.encode(kept) if self._words is not None else _encode_whole(self._tokenizer, kept)
-        before = np.concatenate([[0], np.cumsum(ids == self._unknown)])
-        return Tokens(ids, offsets, oversized, before[offsets[1:]] > before[offsets[:-1]])
+            if self._words is not None:
+                ids, offsets = self._words.encode(tokenised)
+            else:
+                ids, offsets = _encode_whole(self._tokenizer, tokenised)
+        unknown_before = np.concatenate([[0], np.cumsum(ids == self._unknown)])
+        return Tokens(ids, offsets, oversized, unknown_before[offsets[1:]] > unknown_before[offsets[:-1]])
 
     def check_pair_encoding(
         self, premises: Sequence[str], hypotheses: Sequence[str], pair_format: PairFormat = PairFormat.ONE_STRING
     ) -> None:
         """Raise :class:`BundleError` where joined parts are not the tokenizer's own reading of a pair, in its own pair
         encoding and in ``pair_format``."""
-        made = self._tokenizer
-        separator = "".join(made.id_to_token(token) or "?" for token in self._layout.separator)
+        tokenizer = self._tokenizer
+        separator = "".join(tokenizer.id_to_token(token) or "?" for token in self._layout.separator)
         formats = {pair_format} if pair_format == PairFormat.NO_SEPARATOR else {PairFormat.SEPARATE, pair_format}
         for premise, hypothesis in zip(premises, hypotheses, strict=True):
             a, b = (hypothesis, premise) if self._layout.hypothesis_first else (premise, hypothesis)
@@ -152,10 +153,10 @@ class TextTokenizer:
                 PairFormat.NO_SEPARATOR: (f"{a} {b}",),
             }
             for form in formats:
-                made.encode_special_tokens = False  # a separator in a string is one
+                tokenizer.encode_special_tokens = False  # a separator in a string is one
                 with self._errors():
-                    expected = made.encode(*readings[form]).ids
-                made.encode_special_tokens = True
+                    expected = tokenizer.encode(*readings[form]).ids
+                tokenizer.encode_special_tokens = True
                 if (joined := self.join(premise, hypothesis, form)) != expected:
                     raise BundleError(
                         f"{self._where}: the pair ({premise!r}, {hypothesis!r}) joined from its parts gives {joined}, "
@@ -172,7 +173,7 @@ class TextTokenizer:
         return [*layout.prefix, *a.tolist(), *layout.separator, *b.tolist(), *layout.suffix]
 
     @contextmanager
-    def _errors(self, what: str = "cannot tokenise") -> Iterator[None]:
+    def _errors(self, problem: str = "cannot tokenise") -> Iterator[None]:
         try:
             yield
         except (UnicodeError, MemoryError):
@@ -180,7 +181,7 @@ class TextTokenizer:
         except BaseException as e:  # the library raises plain Exception for every kind of damage, and panics of pyo3
             if not isinstance(e, Exception) and type(e).__name__ != "PanicException":
                 raise
-            raise BundleError(f"{self._where} {what} ({first_line(e)}); export the bundle again") from e
+            raise BundleError(f"{self._where} {problem} ({first_line(e)}); export the bundle again") from e
 
 
 def _encode_whole(tokenizer: Tokenizer, texts: list[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
@@ -202,11 +203,13 @@ _HARMLESS = {
 def blank_before_words(content: Mapping[str, Any]) -> str | None:
     """Prefix of the second and later words of a text, or ``None`` for a tokenizer of another build.
 
-    It is a blank, or nothing where the tokenizer itself prepends one to whatever it gets, or drops it. ``content``: of
-    tokenizer.json.
+    It is a blank, or nothing where the tokenizer itself prepends a blank to every text, or drops blanks.
+
+    Args:
+        content: the object in tokenizer.json.
     """
     for token in content.get("added_tokens") or []:
-        # One that is no special token must lie in one word wherever it is found in a text that is taken apart, which
+        # An added token that is not special must lie within one word of a text that is split into words; such a text
         # has no two blanks in a row.
         spelling = str(token.get("content"))
         within_word = not re.search(r"\s", spelling) or "  " in spelling
@@ -215,23 +218,25 @@ def blank_before_words(content: Mapping[str, Any]) -> str | None:
             return None
     model = content.get("model") or {}
     kind = str(model.get("type", "BPE"))
-    steps, (*others, last) = _steps(content, "normalizer"), _steps(content, "pre_tokenizer") or [{}]
+    steps, (*earlier, last) = _steps(content, "normalizer"), _steps(content, "pre_tokenizer") or [{}]
     prepends = kind == "BPE" and bool(steps) and (steps[-1].get("type"), steps[-1].get("prepend")) == ("Prepend", " ")
     if kind not in _HARMLESS or any(
         step.get("type") not in _HARMLESS[kind] for step in steps[: -1 if prepends else None]
     ):
         return None
     if kind == "BPE":
-        known = not others and last.get("type") == "ByteLevel" and not last.get("add_prefix_space", True)
-        odd = ("dropout", "continuing_subword_prefix", "end_of_word_suffix")
-        known = known and last.get("use_regex", True) and not any(model.get(key) for key in odd)
+        is_supported = not earlier and last.get("type") == "ByteLevel" and not last.get("add_prefix_space", True)
+        unsupported = ("dropout", "continuing_subword_prefix", "end_of_word_suffix")
+        is_supported = is_supported and last.get("use_regex", True) and not any(model.get(key) for key in unsupported)
     elif kind == "WordPiece":
-        known = not others and last.get("type") == "BertPreTokenizer"
+        is_supported = not earlier and last.get("type") == "BertPreTokenizer"
     else:
-        known = all(step.get("type") == "WhitespaceSplit" for step in others) and last.get("type") == "Metaspace"
-        known = known and last.get("prepend_scheme", "always") == "always"
-        known = known and last.get("add_prefix_space", True) and last.get("split", True)
-    return (" " if kind == "BPE" and not prepends else "") if known else None
+        is_supported = (
+            all(step.get("type") == "WhitespaceSplit" for step in earlier) and last.get("type") == "Metaspace"
+        )
+        is_supported = is_supported and last.get("prepend_scheme", "always") == "always"
+        is_supported = is_supported and last.get("add_prefix_space", True) and last.get("split", True)
+    return (" " if kind == "BPE" and not prepends else "") if is_supported else None
 
 
 def _steps(content: Mapping[str, Any], part: str) -> list[Mapping[str, Any]]:
@@ -254,19 +259,19 @@ def _whole_for_unigram(text: str) -> bool:
 
 
 class WordTokens:
-    """Keeps the ids of words. Used by one thread at a time. ``blank``: of :func:`blank_before_words`."""
+    """A cache of the ids of words, for one thread at a time. ``blank``: as :func:`blank_before_words` returns it."""
 
     def __init__(self, tokenizer: Tokenizer, blank: str) -> None:
         self._tokenizer = tokenizer
         self._boundary = f"\n{blank}"
-        """Stands for a blank: no text that is taken apart has a line end."""
+        """Replaces a blank: no text that is split into words has a line end."""
         is_unigram = type(tokenizer.model).__name__ == "Unigram"
         self._goes_whole: Callable[[str], object] = _whole_for_unigram if is_unigram else _WHOLE.search
         self._numbers: defaultdict[str, int] = defaultdict()
-        """Number of each word (with the blank before it) and of each text that goes whole, in the order of coming."""
+        """Number of each word (with the blank before it) and of each text that is not split, in order of appearance."""
         self._numbers.default_factory = self._numbers.__len__
-        self.kept = 0
-        """Characters that are kept, with the overhead of each word."""
+        self.characters = 0
+        """Characters in the cache, with the overhead of each word."""
         self._ids = np.empty(0, np.int32)
         self._offsets = np.zeros(1, np.int64)
 
@@ -280,14 +285,14 @@ class WordTokens:
             else:
                 numbers += map(self._numbers.__getitem__, text.replace(" ", self._boundary).split("\n"))
             ends.append(len(numbers))
-        if fresh := list(islice(self._numbers, len(self._offsets) - 1, None)):
-            self.kept += sum(map(len, fresh)) + _OVERHEAD * len(fresh)
-            more, offsets = _encode_whole(self._tokenizer, fresh)
-            self._ids = np.concatenate([self._ids, more])
+        if new_words := list(islice(self._numbers, len(self._offsets) - 1, None)):
+            self.characters += sum(map(len, new_words)) + _OVERHEAD * len(new_words)
+            new_ids, offsets = _encode_whole(self._tokenizer, new_words)
+            self._ids = np.concatenate([self._ids, new_ids])
             self._offsets = np.concatenate([self._offsets, self._offsets[-1] + offsets[1:]])
-        chosen = np.array(numbers, np.int64)
-        lengths = np.diff(self._offsets)[chosen]
+        word_numbers = np.array(numbers, np.int64)
+        lengths = np.diff(self._offsets)[word_numbers]
         token_ends = np.concatenate([[0], np.cumsum(lengths)])
         within = np.arange(int(token_ends[-1])) - np.repeat(token_ends[:-1], lengths)
-        ids = self._ids[np.repeat(self._offsets[chosen], lengths) + within]
+        ids = self._ids[np.repeat(self._offsets[word_numbers], lengths) + within]
         return ids, np.concatenate([[0], token_ends[np.array(ends, np.int64)]]) if ends else np.zeros(1, np.int64)

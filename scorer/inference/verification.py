@@ -69,16 +69,21 @@ def open_engine(
     """Open the variant of a bundle that suits a device, verified there by an earlier use or now.
 
     Args:
-        device: as :func:`.resolve_device` takes it. precision, attention: as :func:`.variants_for` does.
-        token_budget: tokens a batch, padding included; ``None`` for what verification finds.
-        threads, device_memory: see :class:`.VariantOnDevice`; as many threads as this process may use by default.
-        warn, options: of :class:`.Engine`.
-        exact: recompute undecided pairs in fp32. bound: of ``exact``, from an earlier run.
+        device: as :func:`.resolve_device` takes it.
+        precision: as :func:`.variants_for` takes it.
+        attention: as :func:`.variants_for` takes it.
+        token_budget: tokens a batch, padding included; ``None`` for the number that verification finds.
+        threads: see :class:`.VariantOnDevice`; all threads that this process may use by default.
+        device_memory: see :class:`.VariantOnDevice`.
+        exact: recompute undecided pairs in fp32.
+        bound: the bound of ``exact`` from an earlier run.
+        warn: see :class:`.Engine`.
+        options: further arguments of :class:`.Engine`.
 
     Raises:
-        BundleError: no such variant, or damaged, or under 99 % of the probes keep their labels with it on this device,
-            or it does not run in bounded time and memory.
-        DeviceError: the device does not start, or does not run the precision that was named.
+        BundleError: the variant is missing or damaged, keeps the labels of under 99 % of the probes on this device, or
+            does not run in bounded time and memory.
+        DeviceError: the device does not start, or does not run the named precision.
     """
     variants = partial(
         variants_for,
@@ -88,18 +93,20 @@ def open_engine(
         threads=threads or thread_count(),
         device_memory=device_memory,
     )
-    chosen = resolve_device(device, warn, lambda on: read_report(variants(on)[0], token_budget) is not None)
+    preferred = resolve_device(
+        device, warn, lambda candidate: read_report(variants(candidate)[0], token_budget) is not None
+    )
     try:
-        engine = _open_first(variants(chosen), token_budget, warn, options)
+        engine = _open_first(variants(preferred), token_budget, warn, options)
     except DeviceError:
-        other = resolve_device(device, warn)  # now it must start
-        if other == chosen:
+        started = resolve_device(device, warn)  # now it must start
+        if started == preferred:
             raise
-        engine = _open_first(variants(other), token_budget, warn, options)
+        engine = _open_first(variants(started), token_budget, warn, options)
     if exact and engine.precision != "fp32":
         engine.exact, engine.bound = True, bound
         try:
-            engine.admit_fp32()  # says now, not after an hour, that there is none
+            engine.admit_fp32()  # a missing variant fails now, not after an hour
         except BaseException:
             engine.close()
             raise
@@ -109,9 +116,10 @@ def open_engine(
 def _open_first(
     uses: Sequence[VariantOnDevice], token_budget: int | None, warn: Warn, options: dict[str, Any]
 ) -> Engine:
-    """The first variant that runs and keeps the labels; another precision only stands in for one that does not."""
+    """Open the first variant that runs and keeps the labels; another precision is tried only after one that does not
+    keep them."""
     reason = ""
-    for use, other in zip_longest(uses, uses[1:]):
+    for use, fallback in zip_longest(uses, uses[1:]):
         try:
             report = checked_report(use, token_budget)
             budget = token_budget or (report.token_budget if report is not None else use.device.spec.token_budgets[0])
@@ -122,9 +130,9 @@ def _open_first(
                 engine.close()
                 raise
         except (BundleError, DeviceError) as error:
-            if other is None or (other.precision != use.precision and not isinstance(error, DisagreementError)):
+            if fallback is None or (fallback.precision != use.precision and not isinstance(error, DisagreementError)):
                 raise
-            warn(f"{use} is not used, {other.variant} is tried: {error}")
+            warn(f"{use} is not used, {fallback.variant} is tried: {error}")
             reason = reason or str(error)
         else:
             engine.fallback_reason = reason
@@ -139,7 +147,7 @@ def _verify_fp32(use: VariantOnDevice, token_budget: int, warn: Warn) -> None:
 
 
 def verify(engine: Engine, budget: int | None, warn: Warn) -> DeviceReport:
-    """Measure the variant of an open engine, put the report on record, and check it.
+    """Measure the variant of an open engine, store the report, and check it.
 
     Args:
         budget: tokens a batch; ``None`` for the best one, which the engine then keeps.
@@ -166,14 +174,14 @@ def check_agreement(use: VariantOnDevice, report: DeviceReport) -> None:
 
 
 def checked_report(use: VariantOnDevice, budget: int | None) -> DeviceReport | None:
-    """The report on record, checked as :func:`verify` checks a new one; ``None`` where there is none."""
+    """The stored report, checked as :func:`verify` checks a new one; ``None`` where there is none."""
     if (report := read_report(use, budget)) is not None:
         check_agreement(use, report)
     return report
 
 
 def read_report(use: VariantOnDevice, budget: int | None) -> DeviceReport | None:
-    """The report on record for a budget; ``None`` where there is none that can be decoded."""
+    """The stored report for a budget; ``None`` where there is none that can be decoded."""
     path = report_path(use, budget)
     with suppress(OSError, ValueError, DamagedFileError, SchemaError):
         return decode(read_small(path, 1 << 16), DeviceReport, path.name)
@@ -181,12 +189,12 @@ def read_report(use: VariantOnDevice, budget: int | None) -> DeviceReport | None
 
 
 def keep_report(use: VariantOnDevice, budget: int | None, report: DeviceReport, warn: Warn) -> None:
-    """Put a report on record, or say that there is no place for it."""
+    """Store a report, or warn that the folder cannot be written."""
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for asked in {budget, report.token_budget}:  # a resumed run asks for the budget that was chosen
-            report_path(use, asked).write_bytes(encode(report))  # half of it decodes to nothing
+        for key in {budget, report.token_budget}:  # a resumed run looks for the budget of its plan
+            report_path(use, key).write_bytes(encode(report))  # a file that is cut off decodes to nothing
     except OSError as error:
         warn(
             f"note: the result cannot be kept in {folder} ({error.strerror}), so that every start verifies again; set "
@@ -195,26 +203,27 @@ def keep_report(use: VariantOnDevice, budget: int | None, report: DeviceReport, 
 
 
 def report_path(use: VariantOnDevice, budget: int | None) -> Path:
-    """The file of a report, named by what it depends on; GPUs of one name, driver and cuDNN share it."""
+    """The file of a report, named by a hash of everything that it depends on; GPUs of one name, driver and cuDNN share
+    it."""
     import tokenizers
 
-    on = use.device
-    parts = [
-        on.kind,
-        str(replace(on.hardware, uuid="", memory=0)),
-        use.threads if on.spec.is_host else 0,
+    device = use.device
+    key = [
+        device.kind,
+        str(replace(device.hardware, uuid="", memory=0)),
+        use.threads if device.spec.is_host else 0,
         sorted(use.options.items()),
         use.bundle.variants[use.variant].sha256,
         str(runtime().__version__),
         str(tokenizers.__version__),
-        list(on.spec.token_budgets) if budget is None else budget,
+        list(device.spec.token_budgets) if budget is None else budget,
     ]
-    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
     return cache_folder() / f"{use.bundle.sha256}-{use.variant}-{digest}.json"
 
 
 def cache_folder() -> Path:
-    """The folder of this program below ``XDG_CACHE_HOME``, or ``~/.cache``; it may not exist, or be removed."""
+    """The folder of this program below ``XDG_CACHE_HOME``, or ``~/.cache``; it may not exist."""
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:  # no home and no entry in passwd: nothing can be written below this path
@@ -223,7 +232,7 @@ def cache_folder() -> Path:
 
 
 def measure(engine: Engine, budget: int | None) -> DeviceReport:
-    """Measure an open engine, with a budget or, if that is ``None``, with the best one, which the engine then keeps."""
+    """Measure an open engine with a budget; ``None`` for the best one, which the engine then keeps."""
     probes, scheme = engine.bundle.probes(), engine.bundle.scheme
     encoded = engine.encode_pairs(probes.premises, probes.hypotheses)
     if (encoded.status != SCORED).any():
@@ -236,7 +245,7 @@ def measure(engine: Engine, budget: int | None) -> DeviceReport:
     logits, expected = _logits(engine, encoded, positions), probes.logits[positions]
     return DeviceReport(
         probes=len(positions),
-        # What is not finite has no label, which agrees with none.
+        # A pair with a logit that is not finite has no label, so it does not agree.
         agreement=float((scheme.decisions(logits) == scheme.decisions(expected)).mean()),
         bound=_distance(logits, expected),
         invariance_error=_invariance_error(engine, encoded),
@@ -252,12 +261,12 @@ def _invariance_error(engine: Engine, probes: EncodedPairs) -> float:
     for size in sizes[np.argsort(-counts, kind="stable")[:3]]:
         group = np.flatnonzero(padded == size)[:16]
         alone = np.concatenate([_logits(engine, probes, group[i : i + 1]) for i in range(len(group))])
-        crowd = engine.session.layout.full(probes.lengths, group)
-        full = engine.compute(replace(probes, batches=[crowd]))[group]
-        others = [np.where(np.isin(group, crowd.pairs)[:, None], full, alone), _logits(engine, probes, group)]
-        others += [_logits(engine, probes, group, turned=True)]
-        others += [_logits(engine, probes, group[:-3])] if len(group) > 3 else []
-        worst = max(worst, *(_distance(other, alone[: len(other)]) for other in others))
+        full_batch = engine.session.layout.full(probes.lengths, group)
+        full = engine.compute(replace(probes, batches=[full_batch]))[group]
+        variations = [np.where(np.isin(group, full_batch.pairs)[:, None], full, alone), _logits(engine, probes, group)]
+        variations += [_logits(engine, probes, group, reverse=True)]
+        variations += [_logits(engine, probes, group[:-3])] if len(group) > 3 else []
+        worst = max(worst, *(_distance(variation, alone[: len(variation)]) for variation in variations))
     return worst
 
 
@@ -266,44 +275,44 @@ def _distance(logits: Logits, reference: Logits) -> float:
         return float(np.nan_to_num(np.abs(logits - reference), nan=1e30, posinf=1e30).max(initial=0.0))
 
 
-def _logits(engine: Engine, probes: EncodedPairs, chosen: npt.NDArray[np.int64], *, turned: bool = False) -> Logits:
-    """Logits of the chosen probes, in batches of them alone; ``turned``: with the pairs of a batch in reverse."""
-    batches = engine.session.layout.pack(probes.lengths, chosen)
-    if turned:
+def _logits(engine: Engine, probes: EncodedPairs, positions: npt.NDArray[np.int64], *, reverse: bool = False) -> Logits:
+    """Logits of the probes at ``positions``, in batches of these alone; ``reverse``: each batch in reverse order."""
+    batches = engine.session.layout.pack(probes.lengths, positions)
+    if reverse:
         batches = [replace(batch, pairs=batch.pairs[::-1]) for batch in batches]
-    return engine.compute(replace(probes, batches=batches))[chosen]
+    return engine.compute(replace(probes, batches=batches))[positions]
 
 
 def choose_budget(engine: Engine, probes: EncodedPairs) -> int:
     """The best of the budgets of this kind of device, in tokens a call.
 
-    What more tokens cost or save depends on the model and the machine: they keep a GPU busy, and exceed a CPU's caches.
-    So a few are timed on a CPU, with probes of 32 to 63 tokens, as most pairs of real data have them; on a GPU the
+    The best number depends on the model and the machine: more tokens keep a GPU busy, but exceed the caches of a CPU.
+    So a few budgets are timed on a CPU, with probes of 32 to 63 tokens, the usual length in real data; on a GPU the
     first one that fits is taken.
     """
-    budgets, chosen = engine.device.spec.token_budgets, np.flatnonzero(probes.lengths // 32 == 1)
-    if not len(chosen):
+    budgets, positions = engine.device.spec.token_budgets, np.flatnonzero(probes.lengths // 32 == 1)
+    if not len(positions):
         return budgets[0]
-    chosen = chosen[np.linspace(0, len(chosen) - 1, 4).astype(int)]
+    positions = positions[np.linspace(0, len(positions) - 1, 4).astype(int)]
     if not engine.device.spec.is_host:
-        return next((tokens for tokens in budgets if _rate(engine, probes, chosen, tokens, calls=1)), budgets[-1])
-    rates = {budget: _rate(engine, probes, chosen, budget) for budget in budgets}
+        return next((tokens for tokens in budgets if _rate(engine, probes, positions, tokens, calls=1)), budgets[-1])
+    rates = {budget: _rate(engine, probes, positions, budget) for budget in budgets}
     best = max(rates, key=lambda budget: rates[budget])
     return best if rates[best] > WORTH * rates[budgets[0]] else budgets[0]
 
 
 def _rate(
-    engine: Engine, probes: EncodedPairs, chosen: npt.NDArray[np.int64], budget: int, calls: int = _CALLS
+    engine: Engine, probes: EncodedPairs, positions: npt.NDArray[np.int64], budget: int, calls: int = _CALLS
 ) -> float:
-    """Tokens per second of full calls of the chosen probes, padding not counted; 0 if they do not fit."""
+    """Tokens per second of full calls of the probes at ``positions``, padding not counted; 0 if they do not fit."""
     layout, best = engine.use.layout_of(budget), float("inf")
-    batch = layout.full(probes.lengths, chosen)
+    batch = layout.full(probes.lengths, positions)
     feed = layout.assemble(batch, probes)
     try:
         for _ in range(calls):
-            began = time.perf_counter()
+            start = time.perf_counter()
             engine.thread.call(partial(engine.session.run, feed, batch.rows))
-            best = min(best, time.perf_counter() - began)
+            best = min(best, time.perf_counter() - start)
             if best > _LONG_S:
                 break
     except OutOfMemoryError:

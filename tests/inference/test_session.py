@@ -16,7 +16,7 @@ import pytest
 from scorer.errors import BundleError, CallError, DeviceError, ScorerError
 from scorer.inference import session, verification
 from scorer.inference.bundle import Bundle
-from scorer.inference.device import PACKED, PADDED, Device, Hardware, device, is_out_of_memory
+from scorer.inference.device import PACKED, PADDED, Device, Hardware, is_out_of_memory, parse_device
 from scorer.inference.diagnosis import conflicting_wheels
 from scorer.inference.engine import DeviceReport, Engine
 from scorer.inference.session import VariantOnDevice, resolve_device, variants_for
@@ -60,7 +60,7 @@ def known(fake: FakeCuda, tiny: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     bundle = Bundle.load(tiny)
     report = DeviceReport(probes=32, agreement=1.0, bound=0.0, invariance_error=0.0, token_budget=4096)
-    keep_report(VariantOnDevice(bundle, "fp32", device("cuda"), 1), None, report, pytest.fail)
+    keep_report(VariantOnDevice(bundle, "fp32", parse_device("cuda"), 1), None, report, pytest.fail)
     return bundle
 
 
@@ -168,9 +168,9 @@ def test_wheels_conflict_in_one_folder_only(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("asked", ["cpu:0", "cuda:", "cuda:-1", "cuda:x", "cuda:²", "gpu", ""])
 def test_devices_are_named_by_kind_and_number(asked: str) -> None:
-    assert (device("cuda").index, device("cuda:3").index) == (0, 3)
+    assert (parse_device("cuda").index, parse_device("cuda:3").index) == (0, 3)
     with pytest.raises(DeviceError, match="is not known; choose from auto, cpu, cuda, cuda:N"):
-        device(asked)
+        parse_device(asked)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_the_forms_of_a_precision_follow_the_device(forms: Path) -> None:
     opened = Bundle.load(forms)
 
     def chosen(kind: str, precision: str, **options: Any) -> list[VariantOnDevice]:
-        return variants_for(device(kind), opened, precision=precision, threads=1, **options)
+        return variants_for(parse_device(kind), opened, precision=precision, threads=1, **options)
 
     assert [one.attention for one in chosen("cuda", "fp16")] == [PREFERRED, FALLBACK]
     assert [one.variant for one in chosen("cuda", "fp16", attention=PREFERRED)] == ["fp16.packed"]

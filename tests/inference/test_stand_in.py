@@ -37,7 +37,7 @@ import json, os, sys
 from pathlib import Path
 import numpy as np
 from scorer.inference.batching import Batch, places
-from scorer.inference.device import MEMORY_EFFICIENT, device
+from scorer.inference.device import MEMORY_EFFICIENT, parse_device
 from scorer.inference.session import create_session, runtime
 
 options = runtime().SessionOptions
@@ -46,7 +46,7 @@ def profiled():
     made.enable_profiling, made.profile_file_prefix = True, sys.argv[2]
     return made
 runtime().SessionOptions = profiled
-session = create_session(Path(sys.argv[1]), device("cuda"), 1, MEMORY_EFFICIENT)
+session = create_session(Path(sys.argv[1]), parse_device("cuda"), 1, MEMORY_EFFICIENT)
 pairs, length = 128, 64
 batch = Batch(np.arange(pairs), length, pairs, pairs * length)
 feed = {"input_ids": np.ones(pairs * length, np.int32)}

@@ -162,12 +162,12 @@ def test_every_character_at_both_ends_of_a_word(build: tuple[Tokenizer, str]) ->
 
 def test_what_is_remembered_is_bounded(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its characters: texts that cannot be taken apart are remembered whole, and may be long."""
-    monkeypatch.setattr(scorer.inference.tokenizer, "_MOST_KEPT", 700)
+    monkeypatch.setattr(scorer.inference.tokenizer, "_CACHE_CHARACTERS", 700)
     made = TextTokenizer(Bundle.load(tiny))
     for start in range(0, 100, 5):
         texts = [f"w{i} v{i}" + "\tmore" * (i % 2) for i in range(start, start + 5)]
         assert made.encode(texts).ids.tolist() == [one for ids in whole(REFERENCE, texts) for one in ids]
-        assert made._words is not None and made._words.kept <= 700 + 5 * 2 * 70
+        assert made._words is not None and made._words.characters <= 700 + 5 * 2 * 70
 
 
 def added(content: str, **more: Any) -> dict[str, Any]:

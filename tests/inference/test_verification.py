@@ -12,7 +12,7 @@ import pytest
 from scorer.errors import BundleError, DeviceError
 from scorer.inference import verification
 from scorer.inference.bundle import Bundle
-from scorer.inference.device import KINDS, device
+from scorer.inference.device import KINDS, parse_device
 from scorer.inference.engine import DeviceReport, Engine
 from scorer.inference.session import OutOfMemoryError, VariantOnDevice
 from scorer.inference.verification import choose_budget, open_engine
@@ -157,7 +157,7 @@ def test_the_fastest_budget_is_chosen_or_the_first_that_fits(
         now[0] += cost * ids.size
 
     monkeypatch.setattr(verification.time, "perf_counter", lambda: now[0])
-    with Engine(VariantOnDevice(Bundle.load(tiny), "fp32", device("cpu"), 1), USUAL) as engine:
+    with Engine(VariantOnDevice(Bundle.load(tiny), "fp32", parse_device("cpu"), 1), USUAL) as engine:
         with_row(monkeypatch, "cpu", is_host=timed, token_budgets=KINDS["cpu"].token_budgets if timed else (*costs,))
         monkeypatch.setattr(engine.session, "run", call)
         probes = engine.bundle.probes()
