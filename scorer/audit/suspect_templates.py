@@ -6,7 +6,7 @@ import numpy as np
 
 from ..metric.fact_templates import Templates
 from ..metric.facts import Triple
-from ..metric.slots import written
+from ..metric.slots import to_text
 from ..stats.intervals import wilson
 from ..system.numbers import percent
 from . import queries
@@ -53,7 +53,7 @@ def template_findings(
             reported_sentences.add(entry.sentence or "")
             template = templates.lookup(Triple("", entry.predicate, "")) if templates is not None else None
             if template is not None and template.object is None and entry.sentence is None:  # one for all objects
-                lines.append(f"template: {written(template.pattern)}")
+                lines.append(f"template: {to_text(template.pattern)}")
             lines = [_line("omitted", k, n), _line("omitted of all other facts", lost - k, facts - n), *lines]
             template_or_sentence = (
                 f"the template of {entry.predicate!r}" if entry.sentence is None else f"the sentence {entry.sentence!r}"

@@ -31,7 +31,9 @@ def from_attributes(
 ) -> FactTable:
     """Parse objects or strings of JSON objects, as :func:`.values.to_python` gives them, by :func:`parse_attributes`.
 
-    ``subjects``: of each row; a null or blank one gives the error ``no_subject``.
+    Args:
+        subjects: the subject of each row; a null or blank one gives the error ``no_subject``.
+        key, within: as :func:`parse_attributes` takes them.
     """
     names = [None] * len(values) if subjects is None else subjects
     parsed: list[Parsed] = []
@@ -95,13 +97,13 @@ def parse_attributes(
     subject_name = subject.strip() if subject is not None else _written(value.get(key))
     if not subject_name:
         raise FactError(NO_SUBJECT, f"no {key!r} names its subject; name its key or a column with --subject-column")
-    rest = {
+    attributes = {
         name: item
         for name, item in value.items()
         if name != key or (subject is not None and _written(item) != subject_name)
     }
     triples: list[Triple] = []
-    skipped = _walk(_without(rest, within), subject_name, triples, 0)
+    skipped = _walk(_without(attributes, within), subject_name, triples, 0)
     return check_utf8(triples), skipped
 
 
@@ -109,9 +111,9 @@ def _without(value: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]
     """An object without the value at a path of keys in it."""
     if not path or path[0] not in value:
         return value
-    rest, inner = {key: item for key, item in value.items() if key != path[0]}, value[path[0]]
+    without, inner = {key: item for key, item in value.items() if key != path[0]}, value[path[0]]
     is_last = len(path) == 1 or not isinstance(inner, Mapping)
-    return rest if is_last else {**value, path[0]: _without(inner, path[1:])}
+    return without if is_last else {**value, path[0]: _without(inner, path[1:])}
 
 
 def _walk(attributes: Mapping[str, Any], subject: str, triples: list[Triple], depth: int) -> int:
@@ -128,8 +130,10 @@ def _walk(attributes: Mapping[str, Any], subject: str, triples: list[Triple], de
                 name = _written(element.get(NAME))
                 if name:
                     triples.append(Triple(subject, predicate, name))
-                rest = {part: item for part, item in element.items() if part != NAME or not (name or item is None)}
-                skipped += _walk(rest, name or f"{predicate} of {subject}", triples, depth + 1)
+                attributes_below = {
+                    part: item for part, item in element.items() if part != NAME or not (name or item is None)
+                }
+                skipped += _walk(attributes_below, name or f"{predicate} of {subject}", triples, depth + 1)
             elif text := _written(element):
                 triples.append(Triple(subject, predicate, text))
             else:

@@ -81,13 +81,13 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
     triples, spots_facts = rows.triples, options.protocol == "factspotter"
     filled = verbalise(rows, templates, options)
     strings: dict[str, int] = {}  # to its id, in order of first appearance
-    read = _read_texts(rows, options)
-    blank, active = _blank_and_active(rows, read)
+    texts_read = _read_texts(rows, options)
+    blank, active = _blank_and_active(rows, texts_read)
 
     fact_ids = np.array([strings.setdefault(fact.text, len(strings)) for fact in filled], np.int32)
-    ids = np.full(len(read), -1, np.int32)
+    ids = np.full(len(texts_read), -1, np.int32)
     for code in np.unique(rows.text_codes[active]).tolist():
-        text = read[code] or ""
+        text = texts_read[code] or ""
         ids[code] = strings.setdefault(factspotter.plain_text(text) if spots_facts else text, len(strings))
     text_ids = _add_titles(rows, filled, ids[rows.text_codes], active, strings, options)
     row_of_fact = np.repeat(np.arange(len(rows)), triples.lengths)
@@ -112,9 +112,9 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
         joined = _joined(rows, texts, used, strings)
         groups.append((HALLUCINATION, scored, joined[scored], text_ids[scored]))
     if options.protocol == "nlgi_eval" and options.sides != "hallucination":
-        whole = joined if joined is not None and required is used else _joined(rows, texts, required, strings)
-        scored = scored[whole[scored] >= 0]  # a row whose facts are all optional has no such check
-        groups.append((ALL_FACTS, scored, text_ids[scored], whole[scored]))
+        all_facts = joined if joined is not None and required is used else _joined(rows, texts, required, strings)
+        scored = scored[all_facts[scored] >= 0]  # a row with optional facts alone has no such check
+        groups.append((ALL_FACTS, scored, text_ids[scored], all_facts[scored]))
 
     kinds, rows_of, premises, hypotheses = zip(*groups, strict=True)
     row = np.concatenate(rows_of)
@@ -131,9 +131,9 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
     )
 
 
-def _blank_and_active(rows: Rows, read: list[str | None]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Rows with a text that says nothing, and rows to check; neither has an error. *Shape:* (rows,) each."""
-    says_nothing = [text is not None and _SAID.search(text) is None for text in read]
+def _blank_and_active(rows: Rows, texts_read: list[str | None]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Rows with a text without a letter or a digit, and rows to check; neither has an error. *Shape:* (rows,) each."""
+    says_nothing = [text is not None and _SAID.search(text) is None for text in texts_read]
     blank = np.array(says_nothing)[rows.text_codes]
     blank[list(rows.errors)] = False
     active = ~blank

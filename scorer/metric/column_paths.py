@@ -19,19 +19,19 @@ from .values import flatten, is_list, is_text
 
 
 class NamedValues(NamedTuple):
-    """The values to which a name leads."""
+    """The values of a column or of a part of one."""
 
     steps: tuple[str, ...]
-    """A column, and the keys and positions that lead on from it."""
+    """The column, then the keys and positions of the part."""
     values: pa.Array
     nested: Set[int] = frozenset()
-    """Rows in which JSON has an object or a list there."""
+    """Rows in which the value is an object or a list of JSON."""
 
 
 def find_all(source: pa.Table | pa.Schema, name: str) -> dict[str, NamedValues]:
-    """The values by each name in a name (``brand,weight``); empty if one of them leads nowhere.
+    """The values of each column in a list of names (``brand,weight``); empty if one of the names has no values.
 
-    A column with the dots or commas in its own name goes first.
+    A column with these dots or commas in its own name takes precedence.
     """
     schema = source if isinstance(source, pa.Schema) else source.schema
     parts = split_names(name) if "," in name and name not in schema.names else [name]
@@ -39,12 +39,12 @@ def find_all(source: pa.Table | pa.Schema, name: str) -> dict[str, NamedValues]:
         by_name = {part: values for part in parts if (values := find(source, part)) is not None}
         if len(by_name) == len({*parts}):
             return by_name
-    whole = find(source, name)
-    return {name: whole} if whole is not None else {}
+    values = find(source, name)
+    return {name: values} if values is not None else {}
 
 
 def find(source: pa.Table | pa.Schema, name: str) -> NamedValues | None:
-    """The values to which a single name leads; ``None`` if it leads nowhere. A schema has no values."""
+    """The values of a single name; ``None`` if no column has such a part. For a schema the values are empty."""
     schema = source if isinstance(source, pa.Schema) else source.schema
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
@@ -60,7 +60,7 @@ def find(source: pa.Table | pa.Schema, name: str) -> NamedValues | None:
 
 
 def _follow(values: pa.Array, steps: tuple[str, ...]) -> tuple[pa.Array, Set[int]] | None:
-    """The values that steps lead to in structs and lists, and from a text on in JSON; a null one has null parts."""
+    """The values at a path of steps in structs and lists, and within a text in JSON; parts of a null are null."""
     while steps and (types.is_struct(values.type) or is_list(values.type)):
         if types.is_struct(values.type):
             if len(values.type.get_all_field_indices(steps[0])) != 1:
@@ -79,14 +79,14 @@ def _follow(values: pa.Array, steps: tuple[str, ...]) -> tuple[pa.Array, Set[int
 
 
 def _element(lists: pa.Array, position: int) -> pa.Array:
-    """An element of each list; null where it has none."""
+    """An element of each list; null where the list is shorter."""
     lengths, flat = flatten(lists)
     starts = np.append(0, np.cumsum(lengths))[:-1]
     return flat.take(pa.array(starts + position, mask=lengths <= position))
 
 
 def _in_json(column: pa.Array, steps: tuple[str, ...]) -> tuple[pa.Array, Set[int]]:
-    """The values that steps lead to in JSON, as text, and the rows in which they are objects or lists."""
+    """The values at a path of steps in JSON, as text, and the rows in which they are objects or lists."""
     codes, values = encode(column)
     raws = [follow(value, steps) for value in values]
     texts = pa.array([None if raw is None else value_text(raw) for raw in raws], pa.large_binary())
@@ -96,7 +96,7 @@ def _in_json(column: pa.Array, steps: tuple[str, ...]) -> tuple[pa.Array, Set[in
 
 
 def split_names(name: str) -> list[str]:
-    """The names in a name; one that has a comma itself is quoted as in CSV (``brand,"weight, kg"``)."""
+    """Split a list of names at its commas; a name with a comma is quoted as in CSV (``brand,"weight, kg"``)."""
     try:
         parts = next(csv.reader([name], skipinitialspace=True), [])
     except csv.Error:  # such as a line end in a name
@@ -105,15 +105,15 @@ def split_names(name: str) -> list[str]:
 
 
 def holders_of(schema: pa.Schema, name: str) -> list[str]:
-    """The columns to read for a name, each once; empty if the name leads nowhere."""
+    """The columns to read for a name, each once; empty if the name has no values."""
     return list(dict.fromkeys(values.steps[0] for values in find_all(schema, name).values()))
 
 
 def one_array(source: pa.Table | pa.Schema, name: str) -> pa.Array:
-    """The values to which a name leads, as one array.
+    """The values of a name, as one array; of several columns, an array of structs.
 
     Raises:
-        KeyError: the name leads nowhere.
+        KeyError: the name has no values.
     """
     values = {part: named_values.values for part, named_values in find_all(source, name).items()}
     if not values:
@@ -122,7 +122,7 @@ def one_array(source: pa.Table | pa.Schema, name: str) -> pa.Array:
 
 
 def fields_below(kind: pa.DataType) -> list[str]:
-    """The names that lead on from a value of a type: fields of a struct, also of the first element of a list."""
+    """The names of the parts of a type: fields of a struct, also of the first element of a list."""
     if types.is_struct(kind):
         return [field.name for field in kind]
     if is_list(kind):
@@ -138,8 +138,8 @@ def row_infos(table: pa.Table) -> list[tuple[int, Mapping[str, Any]]]:
     if ROW_INFO not in table.column_names:
         return []
     infos = _array(table[ROW_INFO])
-    noted = np.flatnonzero(infos.is_valid().to_numpy(zero_copy_only=False))
-    return list(zip(noted.tolist(), infos.take(pa.array(noted)).to_pylist(), strict=True))
+    rows = np.flatnonzero(infos.is_valid().to_numpy(zero_copy_only=False))
+    return list(zip(rows.tolist(), infos.take(pa.array(rows)).to_pylist(), strict=True))
 
 
 def _nested_rows(table: pa.Table, column: str) -> Set[int]:

@@ -65,7 +65,7 @@ without such a row has no such column."""
 
 
 def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> list[pa.Array]:
-    """The arrays of :data:`OUTPUT`, in its order; *Shape:* (rows,) each. ``keys``: the row keys, where known."""
+    """The arrays of :data:`OUTPUT`, in its order; *Shape:* (rows,) each. ``keys``: the row keys, if computed."""
     reused = pa.array(np.zeros(len(rows), bool))
     return [*verdicts.columns.values(), reused, row_keys(rows) if keys is None else keys]
 
@@ -94,8 +94,8 @@ def to_details(
 
 
 def fact_positions(rows: Rows, checks: Checks) -> npt.NDArray[np.int64]:
-    """The position of each check's fact in its row; for a sentence, of the first fact that it says; without meaning for
-    a check of no fact. *Shape:* (checks,)."""
+    """The position of each check's fact in its row; for a sentence of several facts, of the first of them. Undefined
+    for other checks than omission checks. *Shape:* (checks,)."""
     fact, triples = checks.fact, rows.triples
     if triples.joined_position is not None:
         fact = np.unique(triples.joined_position, return_index=True)[1][fact]
@@ -113,9 +113,9 @@ def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
         pa.array(verdicts.sentence_entailment, from_pandas=True),
     ]
     struct = pa.StructArray.from_arrays(columns, fields=list(SENTENCES.type.value_type))
-    looked_at = np.ones(len(rows), bool)
-    looked_at[[*rows.errors, *checks.refused]] = False
-    return to_lists(struct, sentences.offsets, looked_at)
+    is_checked = np.ones(len(rows), bool)
+    is_checked[[*rows.errors, *checks.refused]] = False
+    return to_lists(struct, sentences.offsets, is_checked)
 
 
 def output_schema(names: ColumnNames) -> list[pa.Field]:
@@ -133,7 +133,7 @@ def row_keys(rows: Rows) -> pa.Array:
     triples = rows.triples.of_rows
     tag = _SENTENCES if triples.sentences else b""
     parts = [triple[1:2] if triples.sentences else triple for triple in triples.distinct]
-    blobs = [b"".join(sized(part.encode()) for part in of_fact) for of_fact in parts]
+    blobs = [b"".join(sized(part.encode()) for part in fact_parts) for fact_parts in parts]
     texts = [sized(value) for value in rows.text_values]
     offsets, ids, codes = triples.offsets.tolist(), triples.ids.tolist(), rows.text_codes.tolist()
     keys = bytearray()

@@ -93,7 +93,7 @@ class Templates:
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "templates", warn: Warn | None = None) -> Templates:
-        """Build from the parsed JSON of a template file. ``where``: the data, for people; otherwise as :meth:`load`."""
+        """Build from the parsed JSON of a template file, as :meth:`load`. ``where``: name of the data for messages."""
         if not isinstance(data, Mapping):
             raise TemplateError(f"{where}: the top level is {described(data)}, not an object of predicates")
         plain: dict[str, Pattern] = {}
@@ -133,22 +133,22 @@ class Templates:
         except (TypeError, ValueError, RecursionError) as e:  # only the first item of a list was checked before
             raise TemplateError(f"{where}: a value cannot be used ({e}); use strings, lists and objects") from e
         templates = cls(plain, by_object, aliases, optional, joint, hashlib.sha256(content).hexdigest())
-        if warn is not None and (lacking := templates.without_slot()):
-            (predicate, value), slots = next(iter(lacking.items()))
+        if warn is not None and (incomplete := templates.without_slot()):
+            (predicate, value), slots = next(iter(incomplete.items()))
             name = f"{predicate!r}" + (f", object {value!r}," if value is not None else "")
-            absent = " and ".join(f"<{slot}>" for slot in slots)
-            more = f"; templates of the file without a slot: {len(lacking):,}" if len(lacking) > 1 else ""
-            warn(f"{where}: the template of {name} has no {absent}{more}")
+            missing = " and ".join(f"<{slot}>" for slot in slots)
+            total = f"; templates of the file without a slot: {len(incomplete):,}" if len(incomplete) > 1 else ""
+            warn(f"{where}: the template of {name} has no {missing}{total}")
         return templates
 
     def without_slot(self) -> dict[Key, tuple[str, ...]]:
-        """The slots that templates lack: the subject's, and the object's in a template that is not for one object."""
-        lacking: dict[Key, tuple[str, ...]] = {}
+        """The missing slots of templates: the subject's, and the object's in a template that is not for one object."""
+        missing: dict[Key, tuple[str, ...]] = {}
         for predicate, pattern in self.plain.items():
-            lacking[predicate, None] = tuple(slot for slot in ("subject", "object") if slot not in pattern[1::2])
+            missing[predicate, None] = tuple(slot for slot in ("subject", "object") if slot not in pattern[1::2])
         for predicate, choices in self.by_object.items():
-            lacking |= {(predicate, value): ("subject",) for value, p in choices.items() if "subject" not in p[1::2]}
-        return {key: slots for key, slots in lacking.items() if slots}
+            missing |= {(predicate, value): ("subject",) for value, p in choices.items() if "subject" not in p[1::2]}
+        return {key: slots for key, slots in missing.items() if slots}
 
     def canonical(self, predicate: str) -> str:
         """A predicate as the file spells it."""
@@ -156,8 +156,8 @@ class Templates:
         return predicate if has_template else self.aliases.get(predicate, predicate)
 
     def sentences_of(self, predicates: Iterable[str]) -> dict[str, str]:
-        """The first sentence, for people, of each of the ``predicates`` that a sentence says together with others of
-        them."""
+        """The first sentence for each of the ``predicates`` that a sentence says together with others of them, in the
+        notation of a template file."""
         spellings = {predicate: self.canonical(predicate) for predicate in predicates}
         in_data, sentences = set(spellings.values()), dict[str, str]()
         for template in self.joint:
@@ -189,7 +189,7 @@ class Templates:
         return Fact(fill_slots(template.pattern, values), template.backoff)
 
     def is_optional(self, triple: Triple, optional: frozenset[tuple[str, str]]) -> bool:
-        """Whether a text may leave this triple out, under either spelling of its predicate."""
+        """Whether a text may omit a triple, under either spelling of its predicate."""
         value, canonical = unquoted(triple.object), self.aliases.get(triple.predicate, triple.predicate)
         return (triple.predicate, value) in optional or (canonical, value) in optional
 

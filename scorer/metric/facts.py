@@ -79,7 +79,7 @@ class FactTable:
         return self if self.source is None else self.source
 
     def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Values of the facts here, for each fact of the rows. *Shape:* (facts,) → (facts of rows,)."""
+        """Values of the facts of this table, for each fact of the rows. *Shape:* (facts,) → (facts of rows,)."""
         return values if self.joined_position is None else values[self.joined_position]
 
     @property
@@ -139,9 +139,11 @@ def from_arrow(triples: FactTable, text: pa.Array, selected: Sequence[Selection]
     selections = {row: positions for row, positions in enumerate(selected) if positions is not None}
     errors: dict[int, RowError] = {}
     for row, positions in selections.items():
-        inside = [position for position in positions if isinstance(position, int) and 0 <= position < lengths[row]]
-        used[[starts[row] + position for position in inside]] = True
-        if isinstance(positions, str) or (len(inside) < len(positions) and row not in triples.errors):
+        valid_positions = [
+            position for position in positions if isinstance(position, int) and 0 <= position < lengths[row]
+        ]
+        used[[starts[row] + position for position in valid_positions]] = True
+        if isinstance(positions, str) or (len(valid_positions) < len(positions) and row not in triples.errors):
             errors[row] = RowError(INVALID_SELECTION)
     return Rows(triples, codes, values, used, selections, errors)
 
@@ -172,7 +174,7 @@ def attempt(parse: Callable[[Any], list[Triple]], value: Any) -> Parsed:
 
 
 def check_utf8(facts: list[Triple]) -> list[Triple]:
-    """The same facts; raises :class:`FactError` for half of a surrogate pair, which JSON can name and no text has."""
+    """The same facts; raises :class:`FactError` for half of a surrogate pair, which JSON can encode but no text has."""
     if all(is_utf8(part) for fact in facts for part in fact):
         return facts
     raise FactError(INVALID_UTF8, "is not UTF-8")
@@ -223,16 +225,16 @@ def build_facts(
 
 
 def take(rows: Rows, positions: npt.NDArray[np.int64]) -> Rows:
-    """The rows at some positions, which may repeat, in the order given, and the triples that they have. int64,
-    *Shape:* (n,) → n rows."""
-    triples, facts, old = rows.triples, _facts(rows.triples, positions), positions.tolist()
+    """The rows at some positions, in the order of these, with their triples. A position may repeat. int64, *Shape:*
+    (n,) → n rows."""
+    triples, facts, old_rows = rows.triples, _facts(rows.triples, positions), positions.tolist()
     distinct, ids = np.unique(triples.ids[facts], return_inverse=True)
     table = FactTable(
         [triples.distinct[i] for i in distinct.tolist()],
         np.append(0, np.cumsum(triples.lengths[positions])),
         ids.astype(np.int32).reshape(-1),
-        {new: triples.errors[row] for new, row in enumerate(old) if row in triples.errors},
-        {new: triples.raw[row] for new, row in enumerate(old) if row in triples.raw},
+        {new_row: triples.errors[old_row] for new_row, old_row in enumerate(old_rows) if old_row in triples.errors},
+        {new_row: triples.raw[old_row] for new_row, old_row in enumerate(old_rows) if old_row in triples.raw},
         sentences=triples.sentences,
     )
     return Rows(
@@ -240,8 +242,8 @@ def take(rows: Rows, positions: npt.NDArray[np.int64]) -> Rows:
         rows.text_codes[positions],
         rows.text_values,
         None if rows.used is None else rows.used[facts],
-        {new: rows.selections[row] for new, row in enumerate(old) if row in rows.selections},
-        {new: rows.errors[row] for new, row in enumerate(old) if row in rows.errors},
+        {new_row: rows.selections[old_row] for new_row, old_row in enumerate(old_rows) if old_row in rows.selections},
+        {new_row: rows.errors[old_row] for new_row, old_row in enumerate(old_rows) if old_row in rows.errors},
     )
 
 

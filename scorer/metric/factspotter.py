@@ -37,7 +37,7 @@ def first_text(description: str) -> str:
 def plain_text(text: str) -> str:
     """A text as the classifier reads it."""
     plain = _plain(text.lower().strip("?!. "))
-    return " ".join(plain.strip(" .?").split())  # what the transliteration made of an ellipsis, for instance
+    return " ".join(plain.strip(" .?").split())  # the transliteration turns an ellipsis into stops, for instance
 
 
 def _plain(text: str) -> str:

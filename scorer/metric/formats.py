@@ -86,25 +86,25 @@ def holds_sentences(kind: pa.DataType) -> bool:
 
 
 def part_names(names: Iterable[object]) -> tuple[str, str, str] | None:
-    """The names of subject, predicate and object; ``None`` unless all three are there.
+    """The names of subject, predicate and object; ``None`` unless each part has exactly one name.
 
-    The first of these that occurs names a part:
+    The name of a part is the first of these that occurs:
 
     - ``subject``, ``predicate`` or ``object`` itself
     - the same in another case
     - ``s``, ``p`` (or ``property``, as in WebNLG) and ``o`` in any case
 
-    Two names of the same rank that differ only in case name nothing.
+    Two names of the same rank that differ only in case are ambiguous: the part has no name.
     """
     texts = [name for name in names if isinstance(name, str)]
-    parts = []
-    for part, others in PARTS.items():
-        ranks = [[name for name in texts if name.lower() == alias] for alias in (part, *others)]
-        first = [part] if part in texts else next(filter(None, ranks), [])
-        if len(first) != 1:
+    chosen_names = []
+    for part, aliases in PARTS.items():
+        ranks = [[name for name in texts if name.lower() == alias] for alias in (part, *aliases)]
+        best = [part] if part in texts else next(filter(None, ranks), [])
+        if len(best) != 1:
             return None
-        parts.append(first[0])
-    return parts[0], parts[1], parts[2]
+        chosen_names.append(best[0])
+    return chosen_names[0], chosen_names[1], chosen_names[2]
 
 
 def triple_parts(element: Any) -> tuple[str, str, str]:
@@ -185,9 +185,9 @@ def _parse_texts(value: str) -> Any:
     return [literal_eval(item[0]) if item[0] != "nan" else None for item in re.finditer(_PYTHON_ITEM, value)]
 
 
-def _from_json(value: str, read: Callable[[str], Any]) -> Any:
+def _from_json(value: str, parse: Callable[[str], Any]) -> Any:
     try:
-        return read(value)
+        return parse(value)
     except (ValueError, RecursionError) as error:
         hint = "; Python prints such values, json.dumps writes JSON" if _PRINTED.match(value) else ""
         raise FactError(MALFORMED, f"it is not JSON: {error}{hint}") from error

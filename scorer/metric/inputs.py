@@ -167,16 +167,16 @@ class InputColumns:
         return pa.array(marks, MARKS.type)
 
     def why_none(self, table: pa.Table) -> str:
-        """Why none of the rows of a table gets a label; empty where one does."""
+        """The reason why no row of a table gets a label; empty if a row gets one."""
         rows = self.rows(table)
         if not rows.errors or len(rows.errors) < len(table):
             return ""
-        counted = Counter(error.kind for error in rows.errors.values())
-        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(counted.items()))
+        counts = Counter(error.kind for error in rows.errors.values())
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(counts.items()))
         return f"{kinds}: {'row 0 ' if len(table) > 1 else ''}{self._explain(table, rows, 0)}"
 
     def why_failed(self, table: pa.Table, error: RowError) -> str:
-        """Why the only row of a table of an output has this error, for people."""
+        """The reason of an error, for messages. ``table``: the row of an output that has it."""
         kind = error.kind
         if kind in _OF_CHECKS:
             return f"has a check of its {' and '.join(error.sides)} side {_OF_CHECKS[kind]}"
@@ -216,9 +216,9 @@ def find_columns(schema: pa.Schema, names: ColumnNames, needs_triples: str = "")
     Raises:
         ColumnError: a column is missing, has a type that cannot be read, occurs twice, or has an output column's name.
     """
-    twice = [name for name, times in Counter(schema.names).items() if times > 1]
-    if twice:
-        raise ColumnError(f"two columns have the name {twice[0]!r}; rename one, since columns are found by name")
+    duplicates = [name for name, times in Counter(schema.names).items() if times > 1]
+    if duplicates:
+        raise ColumnError(f"two columns have the name {duplicates[0]!r}; rename one, since columns are found by name")
     kind = _type_of(schema, names.text, "text")
     if not is_text(kind):
         raise ColumnError(
@@ -231,26 +231,26 @@ def find_columns(schema: pa.Schema, names: ColumnNames, needs_triples: str = "")
             f"column {facts!r} has facts as sentences, and {needs_triples}; name a column of triples with "
             "--triples-column or --mr-column"
         )
-    read = [names.text, facts]
+    names_to_read = [names.text, facts]
     if form != "attributes":
         names = replace(names, subject=None)
     elif names.subject is not None:
-        read.append(names.subject)
+        names_to_read.append(names.subject)
         # Several columns have no keys, of which one could be the subject.
         if facts not in find_all(schema, facts) or find(schema, names.subject):
             kind = _type_of(schema, names.subject, "subject")
             if not is_part(kind):
                 raise ColumnError(f"column {names.subject!r} is {kind}, but a subject is a string or a number")
-    holders = [values.steps[0] for name in read for values in find_all(schema, name).values()]
-    others = [name for name in (SELECTED, ROW_INFO) if name in schema.names]
+    columns = [values.steps[0] for name in names_to_read for values in find_all(schema, name).values()]
+    optional = [name for name in (SELECTED, ROW_INFO) if name in schema.names]
     passed = _find_passed(schema, names)
     return InputColumns(
         names=names,
         facts=facts,
         form=form,
-        selected=SELECTED if SELECTED in others else None,
+        selected=SELECTED if SELECTED in optional else None,
         passed=passed,
-        read=(*holders, *others),
+        read=(*columns, *optional),
         marked=_find_marked(schema, facts, form) if {*holders_of(schema, facts)} <= {*passed} else (),
     )
 
@@ -315,7 +315,8 @@ def _find_passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
 
 
 def _find_marked(schema: pa.Schema, facts: str, form: FactForm) -> tuple[str, ...]:
-    """See :class:`InputColumns`. In a single column of attributes, a text of an object is read as the object is."""
+    """Columns with marks, see :class:`InputColumns`. In a single column of attributes, the text of an object is read
+    like the object itself."""
     if form != "attributes" or ROW_INFO not in schema.names:
         return ()
     has_list: dict[str, bool] = json.loads((schema.field(ROW_INFO).metadata or {}).get(b"nested", b"{}"))
@@ -325,7 +326,7 @@ def _find_marked(schema: pa.Schema, facts: str, form: FactForm) -> tuple[str, ..
 
 
 def _type_of(schema: pa.Schema, name: str, option: str) -> pa.DataType:
-    """The type of the column that a name means; of several columns, a struct of them."""
+    """The type of the values of a name; of several columns, a struct of them."""
     if not find_all(schema, name):
         missing = next((part for part in split_names(name) if find(schema, part) is None), name)
         raise ColumnError(f"{_why_missing(schema, missing)}; name it with --{option}-column")
@@ -345,7 +346,7 @@ def _why_missing(schema: pa.Schema, name: str) -> str:
 
 
 def _name_another(name: str, below: list[str]) -> str:
-    """Advice where a column holds something else. ``below``: the names that lead on from it."""
+    """Advice for a column of another type. ``below``: the names of its parts."""
     if not below:
         return "name another"
     return f"name a part of it ({', '.join(f'{name}.{step}' for step in below[:MOST_SHOWN])}) or another"
@@ -413,7 +414,10 @@ def _is_object(value: Any) -> bool:
 
 
 def restore_marks(table: pa.Table, names: ColumnNames) -> pa.Table:
-    """A table of an output, with the column names of its run, in which :func:`read_facts` finds the marks of its rows.
+    """Move the marks of an output's rows to where :func:`read_facts` looks for them.
+
+    Args:
+        names: the column names of the run.
 
     Raises:
         ColumnError: the column of the marks holds other values than a run writes.

@@ -2,9 +2,9 @@
 table as one thing, such as a score, and no part of it says only one of them.
 
 A sentence is used for each subject of a row that has each of its predicates exactly once, unless earlier sentences say
-all of them; it is asked in place of the facts that it is the first to say, where the first of these is. Facts that are
-optional or not selected take no part. Everything else about a row stays as it is: its key, the positions of its facts,
-the length of its columns.
+all of them. Its check replaces the checks of the facts that no earlier sentence says, at the position of the first of
+them. Facts that are optional or not selected are not joined. Everything else about a row is unchanged: its key, the
+positions of its facts, the length of its columns.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ Bools = npt.NDArray[np.bool_]
 
 
 def join(rows: Rows, templates: Templates, optional: OptionalFacts) -> Rows:
-    """The same rows with sentences in place of the facts that they say; the facts as the rows have them stay in
-    ``triples.source``. Rows without such sentences are returned as they are. ``optional``: facts as in
-    :class:`.Options`."""
+    """The same rows with sentences in place of the facts that they say; rows without such sentences are unchanged.
+
+    ``triples.source`` of the result has the facts as the rows have them. ``optional``: facts as in :class:`.Options`.
+    """
     if not templates.joint or rows.triples.sentences:
         return rows
     return _with_sentences(rows, list(_find_uses(rows, templates, optional)))
@@ -82,7 +83,8 @@ class SentenceUses:
         ]
 
     def lines(self) -> list[str]:
-        """The number of facts that sentences say, and sentences that are never used with the reason, for people."""
+        """Lines for the console: the number of facts that sentences say, and the sentences without a use, with the
+        reason."""
         unused = [f"never used: {use.sentence}: {use.unused}" for use in self.report() if use.unused is not None]
         return [f"facts that sentences say: {self.facts:,}", *unused] if self._templates.joint else []
 
@@ -144,7 +146,7 @@ def _find_uses(rows: Rows, templates: Templates, optional: OptionalFacts) -> Ite
 def _facts_of_subjects(
     rows: Rows, templates: Templates, columns: dict[str, int], optional: OptionalFacts
 ) -> tuple[Ints, Ints]:
-    """Occurrences of each sentence's predicates among the facts of each subject of a row; the position of one of them.
+    """Count each predicate of the sentences among the facts of each subject of a row, with the position of one of them.
 
     int64, *Shape:* (subjects of rows, columns) each.
     """
@@ -191,29 +193,29 @@ def _with_sentences(rows: Rows, uses: list[_Use]) -> Rows:
     ids, joined_position = triples.ids.copy(), np.arange(len(triples.ids))
     interner: dict[Triple, int] = {}
     for use in uses:
-        numbers = [interner.setdefault(Triple("", text, ""), len(interner)) for text in use.texts]
+        sentence_ids = [interner.setdefault(Triple("", text, ""), len(interner)) for text in use.texts]
         first = np.where(use.is_new, use.members, len(ids)).min(axis=1)
-        ids[first] = len(triples.distinct) + np.array(numbers, np.int32)[use.text]
+        ids[first] = len(triples.distinct) + np.array(sentence_ids, np.int32)[use.text]
         joined_position[use.members[use.is_new]] = np.broadcast_to(first[:, None], use.members.shape)[use.is_new]
-    is_asked = joined_position == np.arange(len(ids))
-    asked_before = np.append(0, np.cumsum(is_asked))
-    numbers_asked, ids_asked = np.unique(ids[is_asked], return_inverse=True)
+    is_checked = joined_position == np.arange(len(ids))
+    checked_before = np.append(0, np.cumsum(is_checked))
+    numbers, new_ids = np.unique(ids[is_checked], return_inverse=True)
     distinct = [*triples.distinct, *interner]
     joined = copy(rows)  # texts and errors stay as they are
-    joined.used = None if rows.used is None else rows.used[is_asked]
+    joined.used = None if rows.used is None else rows.used[is_checked]
     joined.triples = replace(
         triples,
-        distinct=[distinct[number] for number in numbers_asked.tolist()],
-        offsets=asked_before[triples.offsets],
-        ids=ids_asked.reshape(-1).astype(np.int32),
+        distinct=[distinct[number] for number in numbers.tolist()],
+        offsets=checked_before[triples.offsets],
+        ids=new_ids.reshape(-1).astype(np.int32),
         source=triples,
-        joined_position=asked_before[joined_position],
+        joined_position=checked_before[joined_position],
     )
     return joined
 
 
 def joint_positions(triples: FactTable, row: int) -> list[list[int]]:
-    """The positions in a row of the facts that are said together, for each such sentence."""
+    """The positions in a row of the facts of each sentence that says several."""
     if triples.joined_position is None:
         return []
     start, end = triples.of_rows.offsets[row : row + 2]

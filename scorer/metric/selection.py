@@ -49,12 +49,12 @@ class FactIndex:
 
     Args:
         facts: the terms of each fact.
-        most: largest number of facts that could ever fit; only lists of facts without a subject are longer.
+        limit: largest number of facts that could ever fit; only lists of facts without a subject are longer.
     """
 
-    def __init__(self, facts: Sequence[FactTerms], most: int) -> None:
+    def __init__(self, facts: Sequence[FactTerms], limit: int) -> None:
         self._facts = facts
-        self._most = max(1, most)
+        self._limit = max(1, limit)
         self._subject_of: list[int] = []
         self._subjects: defaultdict[str, list[int]] = defaultdict(list)
         self._about: defaultdict[int, list[int]] = defaultdict(list)
@@ -115,10 +115,10 @@ class FactIndex:
                     if position not in ranks:
                         share = subjects.get(self._subject_of[position], 0.0)
                         fact = self._facts[position]
-                        own_words = len(fact.other_words & sentence) if tier < 2 or not fact.subject else 0
-                        ranks[position] = (tier, -share if tier < 2 else 0.0, -own_words, position)
+                        shared_words = len(fact.other_words & sentence) if tier < 2 or not fact.subject else 0
+                        ranks[position] = (tier, -share if tier < 2 else 0.0, -shared_words, position)
                         added += 1
-                if added >= self._most:
+                if added >= self._limit:
                     break
         return sorted(ranks, key=ranks.__getitem__)
 
@@ -126,7 +126,7 @@ class FactIndex:
         return math.fsum(1 / self._bearers[word] for word in words)
 
     def _add(self, entries: list[int], entry: int) -> None:
-        if len(entries) < self._most:
+        if len(entries) < self._limit:
             entries.append(entry)
 
 
@@ -170,10 +170,10 @@ def terms_of(text: str) -> Terms:
 
 
 def terms_of_fact(triple: Triple, sentence: str) -> FactTerms:
-    """The terms of a triple and of the sentence that a template made of it.
+    """The terms of a triple and of its sentence, as a template words it.
 
-    A name that has only function words (``The Who``) keeps them, otherwise it could never be found. A fact that was
-    given as a sentence has no subject; all its terms are terms of its object.
+    A name of function words alone (``The Who``) keeps them, otherwise it could never be found. A fact that is a
+    sentence has no subject; all its terms are terms of its object.
     """
     terms = terms_of(sentence)
     if triple.sentence is not None:

@@ -50,10 +50,11 @@ class SentenceSide:
 
 
 class _Interner(dict[str, int]):
-    """String → id, in order of first appearance. ``texts``: the string of each id."""
+    """String → id, in order of first appearance."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.texts = list(texts)
+        """The string of each id."""
         super().__init__(zip(self.texts, range(len(self.texts)), strict=True))
 
     def __missing__(self, text: str) -> int:
@@ -112,8 +113,8 @@ def add_sentences(checks: Checks, rows: Rows, side: SentenceSide) -> Checks:
     )
     remaining = ~((checks.kind == HALLUCINATION) & decides[checks.row])
 
-    def join(old: npt.NDArray[Any], new: Any) -> npt.NDArray[Any]:
-        return np.concatenate([old[remaining], np.asarray(new, old.dtype)])
+    def join(column: npt.NDArray[Any], added: Any) -> npt.NDArray[Any]:
+        return np.concatenate([column[remaining], np.asarray(added, column.dtype)])
 
     return replace(
         checks,
@@ -203,14 +204,14 @@ class _SentenceBuilder:
         while True:
             premise = " ".join(self.strings.texts[facts[i]] for i in sorted(order[:count].tolist()))
             # The tokens of the facts may not add up to those of the premise if a tokenizer merges across blanks.
-            over = int(self.side.premise([premise])[0]) - room
-            if over <= 0 or count == 1:
+            excess = int(self.side.premise([premise])[0]) - room
+            if excess <= 0 or count == 1:
                 return self.strings[premise]
-            count -= max(1, min(count - 1, over // 64))
+            count -= max(1, min(count - 1, excess // 64))
 
-    def _facts_of(self, row: int, most: int) -> tuple[list[int], list[FactTerms]]:
+    def _facts_of(self, row: int, limit: int) -> tuple[list[int], list[FactTerms]]:
         """Text ids and terms of the facts that a row uses, in its order. A fact that is a sentence of more than
-        ``most`` tokens is cut into parts."""
+        ``limit`` tokens is cut into parts."""
         used = self.used(row).tolist()
         facts = [int(self.checks.facts[number]) for number in used]
         entries: list[tuple[int, FactTerms]] = []
@@ -218,23 +219,23 @@ class _SentenceBuilder:
             triple = self.rows.triples.distinct[number]
             if number not in self.terms:
                 self.terms[number] = terms_of_fact(triple, self.strings.texts[fact])
-            if triple.sentence is None or tokens <= most:
+            if triple.sentence is None or tokens <= limit:
                 entries.append((fact, self.terms[number]))
                 continue
-            parts = cut(self.strings.texts[fact], most, self._added)
+            parts = cut(self.strings.texts[fact], limit, self._added)
             entries += [(self.strings[part], terms_of_fact(Triple("", part, ""), part)) for part in parts]
         return [fact for fact, _ in entries], [terms for _, terms in entries]
 
     def _tokens(self, facts: list[int]) -> Ints:
         """The number of tokens that each fact adds to a premise."""
-        new = {fact for fact in facts if fact not in self.added_tokens}
-        self.added_tokens.update(self.measured(new, self._added))
+        unmeasured = {fact for fact in facts if fact not in self.added_tokens}
+        self.added_tokens.update(self.measured(unmeasured, self._added))
         return np.array([self.added_tokens[fact] for fact in facts], np.int64)
 
     def _added(self, texts: Sequence[str]) -> Ints:
         """The number of tokens that each text adds to a premise, including the blank before it."""
-        none, *added = self.side.premise(["", *(" " + text for text in texts)]).tolist()
-        return np.array(added, np.int64) - none
+        empty, *lengths = self.side.premise(["", *(" " + text for text in texts)]).tolist()
+        return np.array(lengths, np.int64) - empty
 
 
 _EMPTY_LINES = re.compile(r"\n[ \t\r\f\v\n]*\n")
@@ -271,19 +272,19 @@ def split_document(document: str) -> list[str]:
     return sentences
 
 
-def cut(text: str, most: int, measure: Measure) -> list[str]:
-    """The parts of a text that is too long: each of at most ``most`` tokens, cut at blanks where there are some."""
+def cut(text: str, limit: int, measure: Measure) -> list[str]:
+    """Cut a text that is too long into parts of at most ``limit`` tokens each, at blanks where there are some."""
     spans: list[Span] = []
-    parts = list(_not_blank(text, _pieces(text, (0, len(text)), most)))
+    parts = list(_not_blank(text, _pieces(text, (0, len(text)), limit)))
     while parts:
         counts = measure([text[start:end] for start, end in parts]).tolist()
-        longer: list[Span] = []
+        too_long: list[Span] = []
         for (start, end), tokens in zip(parts, counts, strict=True):
-            if tokens <= most or end - start == 1:
+            if tokens <= limit or end - start == 1:
                 spans.append((start, end))
             else:
-                longer += _not_blank(text, _pieces(text, (start, end), (end - start + 1) // 2))
-        parts = longer
+                too_long += _not_blank(text, _pieces(text, (start, end), (end - start + 1) // 2))
+        parts = too_long
     return [text[start:end] for start, end in sorted(spans)]
 
 
@@ -296,12 +297,12 @@ def _paragraphs(document: str) -> Iterator[Span]:
     yield from _pieces(document, (start, len(document)), _LONGEST_PARAGRAPH)
 
 
-def _pieces(document: str, span: Span, most: int) -> Iterator[Span]:
-    """Parts of at most so many code points, each ending at the last blank in its second half, if there is one."""
+def _pieces(document: str, span: Span, limit: int) -> Iterator[Span]:
+    """Cut a span into parts of at most ``limit`` code points, each at the last blank in its second half, if any."""
     start, end = span
-    while end - start > most:
-        half = start + max(most // 2, 1)
-        place = next((i for i in range(start + most - 1, half - 1, -1) if document[i].isspace()), start + most - 1)
+    while end - start > limit:
+        half = start + max(limit // 2, 1)
+        place = next((i for i in range(start + limit - 1, half - 1, -1) if document[i].isspace()), start + limit - 1)
         yield start, place + 1
         start = place + 1
     if start < end:

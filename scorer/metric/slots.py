@@ -22,6 +22,6 @@ def fill_slots(pattern: Pattern, values: Mapping[str, str]) -> str:
     return "".join([values[part] if i % 2 else part for i, part in enumerate(pattern)]).replace("_", " ")
 
 
-def written(pattern: Pattern) -> str:
+def to_text(pattern: Pattern) -> str:
     """A template in the notation of a template file."""
     return "".join(f"<{part}>" if i % 2 else part for i, part in enumerate(pattern))

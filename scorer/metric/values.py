@@ -38,9 +38,10 @@ _LISTS = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A value that cannot be written as text. ``description``: of the value, for messages and row keys."""
+    """A value that cannot be written as text."""
 
     description: str = "a value that cannot be written"
+    """Description of the value, for messages and row keys."""
 
     def __repr__(self) -> str:
         return self.description
@@ -74,7 +75,7 @@ def spell(value: Any) -> str | None:
         (text,) = spell_column(pa.array(np.array([value])))
         return text if isinstance(text, str) else None
     if isinstance(value, datetime):
-        return value.isoformat(" ") if value == value else None  # pandas has a time that is none
+        return value.isoformat(" ") if value == value else None  # pandas has NaT, which is not a time
     return value.isoformat() if isinstance(value, date | time) else None
 
 
@@ -128,8 +129,8 @@ def _temporal(kind: pa.DataType) -> Callable[[int], str]:
 
 def _moment(nanoseconds: int, kind: pa.DataType) -> str:
     """A time, with a day or without. Parts of a second have six digits, or nine where six do not do."""
-    microseconds, rest = divmod(nanoseconds, 1000)
-    moment, precision = _EPOCH + timedelta(microseconds=microseconds), "microseconds" if rest else "auto"
+    microseconds, nanoseconds_left = divmod(nanoseconds, 1000)
+    moment, precision = _EPOCH + timedelta(microseconds=microseconds), "microseconds" if nanoseconds_left else "auto"
     if types.is_timestamp(kind):
         moment = moment.replace(tzinfo=None) if kind.tz is None else moment.astimezone(_zone(kind.tz))
         text, end = moment.isoformat(" ", precision), len("2026-03-14 15:00:00.000000")
@@ -137,7 +138,7 @@ def _moment(nanoseconds: int, kind: pa.DataType) -> str:
         text, end = moment.time().isoformat(precision), len("15:00:00.000000")
     else:
         raise ValueError("it is no time of a day")
-    return f"{text[:end]}{rest:03}{text[end:]}" if rest else text
+    return f"{text[:end]}{nanoseconds_left:03}{text[end:]}" if nanoseconds_left else text
 
 
 @cache
@@ -151,11 +152,15 @@ def _zone(name: str) -> tzinfo:
 def _duration(nanoseconds: int) -> str:
     """``P1DT2H3M4.5S``, ``PT0S``."""
     sign, magnitude = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
-    seconds, rest = divmod(magnitude, 10**9)
+    seconds, fraction_ns = divmod(magnitude, 10**9)
     days, seconds = divmod(seconds, 86400)
     hours, minutes, seconds = seconds // 3600, seconds // 60 % 60, seconds % 60
-    fraction = f".{rest:09}".rstrip("0") if rest else ""
-    clock = f"{hours}H" * (hours > 0) + f"{minutes}M" * (minutes > 0) + f"{seconds}{fraction}S" * bool(seconds or rest)
+    fraction = f".{fraction_ns:09}".rstrip("0") if fraction_ns else ""
+    clock = (
+        f"{hours}H" * (hours > 0)
+        + f"{minutes}M" * (minutes > 0)
+        + f"{seconds}{fraction}S" * bool(seconds or fraction_ns)
+    )
     return f"{sign}P" + f"{days}D" * (days > 0) + (f"T{clock}" if clock else "" if days else "T0S")
 
 
@@ -166,7 +171,7 @@ def shown(value: Any) -> str:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether a type holds strings, in any layout; so does the type of nothing but nulls."""
+    """Whether a type holds strings, in any layout; the null type counts as one."""
     inner = kind.value_type if types.is_dictionary(kind) else kind
     return any(test(inner) for test in _STRINGS)
 
@@ -177,7 +182,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def is_part(kind: pa.DataType) -> bool:
-    """Whether a part of a triple may have a type: text, or a number, Boolean, date or time, which is spelled."""
+    """Whether a part of a triple may have a type: text, number, Boolean, date or time."""
     inner = kind.value_type if types.is_dictionary(kind) else kind
     return is_text(inner) or any(test(inner) for test in _SCALARS)
 

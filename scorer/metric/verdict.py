@@ -5,7 +5,7 @@ its hallucination side if the hallucination check fails. The confidence is the s
 checks of the row; under the protocol ``factspotter`` it is their mean. It is 1 where nothing is asked.
 
 An omitted fact is *contradicted* if the probability of contradiction of its check is at least the bundle's threshold:
-then the text says it wrongly, otherwise it leaves it out. No label depends on that.
+then the text says something else in its place, otherwise the text leaves it out. No label depends on that.
 
 Checks of sentences (:mod:`scorer.metric.sentences`) decide where the whole text does not fit the model: they replace
 its hallucination check, and all must pass. Of a text that fits, the worst of several sentences counts as much as the
@@ -72,9 +72,9 @@ def _limits(
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
     """The probability that P(entailment) is compared with: the larger of the other classes, or without them
     ``threshold``; and whether it is the threshold. *Shape:* (n, 3), float32 → (n,), float32, and (n,), bool."""
-    others = np.maximum(probabilities[:, CONTRADICTION], probabilities[:, NEUTRAL])
-    is_threshold = np.isnan(others)
-    return np.where(is_threshold, np.float32(threshold), others), is_threshold
+    largest_other = np.maximum(probabilities[:, CONTRADICTION], probabilities[:, NEUTRAL])
+    is_threshold = np.isnan(largest_other)
+    return np.where(is_threshold, np.float32(threshold), largest_other), is_threshold
 
 
 def by_worst_sentence(checks: Checks) -> npt.NDArray[np.bool_]:
@@ -198,7 +198,7 @@ def _fully_checked(rows: Rows, checks: Checks, scored: npt.NDArray[np.bool_]) ->
 def _contradicts(
     failed: npt.NDArray[np.bool_], probabilities: npt.NDArray[np.float32], threshold: float | None
 ) -> npt.NDArray[np.bool_] | None:
-    """Failed checks of facts that the text says wrongly. bool, *Shape:* (checks,); ``None`` without a threshold."""
+    """Failed checks of facts that the text contradicts. bool, *Shape:* (checks,); ``None`` without a threshold."""
     return None if threshold is None else failed & (probabilities[:, CONTRADICTION] >= np.float32(threshold))
 
 
@@ -213,7 +213,7 @@ def _fact_columns(
     """The columns of single facts.
 
     Args:
-        contradicts: failed checks of facts that the text says wrongly, bool, *Shape:* (checks,); ``None`` if unknown.
+        contradicts: failed checks of facts that the text contradicts, bool, *Shape:* (checks,); ``None`` if unknown.
         fully_checked: rows with results of all their omission checks, bool, *Shape:* (rows,).
     """
     triples, about_fact = rows.triples, checks.kind == OMISSION
@@ -245,7 +245,7 @@ def _positions(facts: FactTable, marked: npt.NDArray[np.bool_], valid: npt.NDArr
 
 
 def _sparse(values: dict[int, str], n: int) -> pa.Array:
-    """The values of some of ``n`` rows by row, null for the others; nothing is done for each row."""
+    """An array of ``n`` rows with the values of some of them, by row, null elsewhere; without a loop over all rows."""
     index = np.full(n, -1)
     index[list(values)] = np.arange(len(values))
     return pa.array(list(values.values()), pa.string()).take(pa.array(index, mask=index < 0))
@@ -294,8 +294,8 @@ def _confidence(
         least = np.ones(rows, np.float32)  # a probability is at most 1
         np.minimum.at(least, row, values)
         return least
-    counted, summed = np.bincount(row, minlength=rows), np.bincount(row, values.astype(np.float64), minlength=rows)
-    return np.where(counted, summed / np.maximum(counted, 1), 1.0).astype(np.float32)
+    counts, sums = np.bincount(row, minlength=rows), np.bincount(row, values.astype(np.float64), minlength=rows)
+    return np.where(counts, sums / np.maximum(counts, 1), 1.0).astype(np.float32)
 
 
 def _check_errors(checks: Checks, status: npt.NDArray[np.int8], counts: npt.NDArray[np.bool_]) -> dict[int, RowError]:
@@ -306,6 +306,6 @@ def _check_errors(checks: Checks, status: npt.NDArray[np.int8], counts: npt.NDAr
         sides.setdefault(int(checks.row[c]), {}).setdefault(int(status[c]), set()).add(side)
     errors = {}
     for row, by_status in sides.items():
-        code = min(by_status)  # one kind per row: one that is due to the input goes before one due to the machine
+        code = min(by_status)  # one kind per row: a status that is due to the input comes before one due to the machine
         errors[row] = RowError(STATUS_NAMES[code], tuple(sorted(by_status[code], reverse=True)))
     return errors

@@ -10,7 +10,7 @@ import numpy as np
 from ..metric import ColumnNames
 from ..metric.fact_templates import Key, Templates
 from ..metric.joining import SentenceUse, SentenceUses
-from ..metric.slots import written
+from ..metric.slots import to_text
 from ..storage.input_files import find_files
 from ..storage.input_tables import read_tables
 from ..system.codec import Record
@@ -109,7 +109,7 @@ def review(
                 predicate=predicate,
                 object=value,
                 facts=used[predicate, value],
-                template=written(
+                template=to_text(
                     templates.plain[predicate] if value is None else templates.by_object[predicate][value]
                 ),
                 slots=slots,

@@ -10,7 +10,7 @@ import pytest
 from scorer.errors import TemplateError, UsageError
 from scorer.metric.fact_templates import Templates, parse_optional
 from scorer.metric.facts import Triple
-from scorer.metric.slots import written
+from scorer.metric.slots import to_text
 
 RATED = {
     "$version": 1,
@@ -40,7 +40,7 @@ def test_what_is_looked_up_is_what_is_filled(
 ) -> None:
     templates = Templates.from_dict(RATED)
     found = templates.lookup(Triple(*triple))
-    assert (written(found.pattern), found.backoff, (found.predicate, found.object)) == (text, backoff, key)
+    assert (to_text(found.pattern), found.backoff, (found.predicate, found.object)) == (text, backoff, key)
     fact = templates.fill(Triple(*triple))
     value = re.sub("^['\"](.*)['\"]$", r"\1", triple[2])
     assert fact.text == text.replace("<subject>", "A").replace("<object>", value)
