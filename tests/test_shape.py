@@ -21,11 +21,13 @@ FILES_OF_A_RUN = 58
 MODULES_OF_A_RUN = 66
 # 350 in metric/plain, 500 in json_values, column_paths, json_arrays, valid_strings; 400 for contradicted facts, worst
 # sentences, one side alone and languages; 750 for types in place of words, and fields documented on lines of their own.
-LINES_OF_A_RUN = 14_500
+# 200 more for fields of inference, storage and run on lines of their own.
+LINES_OF_A_RUN = 14_700
 IMPORTS_OF_A_MODULE = 17  # audit/builder, which puts an audit together from a module for each of its parts
 # 34,200 with metric/plain, scorer templates try, scorer compare, contradicted facts and languages. 1,900 more: fields
 # are documented on lines of their own.
-LINES = 36_100
+# 400 more for the same in inference, scoring, audit and evaluation.
+LINES = 36_500
 LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS = 1
 # Functions with a local or a parameter named `found` or `one`, which do not say what they hold.

@@ -1,1 +1,1 @@
-"""Everything that turns rows into labels, and finished outputs back into rows: the scorer, its pipeline, reuse."""
+"""From rows to labels, and from finished outputs back to rows: the scorer, its pipeline, settings and summaries."""

@@ -1,4 +1,4 @@
-"""Settings put to work: bundle, templates, options, engine and signature, and the pipeline of every row."""
+"""From settings to an open scorer: bundle, templates, options, engine, signature and pipeline."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ Log = Callable[[str], None]
 
 
 class OpenScorer:
-    """The open model of ``settings``, and what is around it: what a run scores with.
+    """The open model of ``settings`` with its pipeline and signature; a run scores with it.
 
     Args:
-        budgets: of an earlier run; what is ``None`` there is chosen or measured.
-        log: called with each remark for people.
-        bundle: of the settings, where it is open.
+        budgets: budgets of an earlier run; those that are ``None`` are chosen or measured.
+        log: called with each remark for the user.
+        bundle: the bundle of the settings, if it is open.
 
     Attributes:
-        engine: what computes. pipeline: what happens to every row. full_signature: what the scores depend on.
+        engine: the model on its device.
+        pipeline: the stages from rows to labels.
+        full_signature: the signature of the scores.
     """
 
     def __init__(self, settings: Settings, budgets: Budgets | None, log: Log, bundle: Bundle | None = None) -> None:
@@ -70,32 +72,32 @@ class OpenScorer:
 
     @property
     def budgets(self) -> Budgets:
-        """Budgets that it cuts its work by, for a later scorer that shall compute the same bits."""
+        """Sizes of calls and thread count, for a later scorer that must compute the same bits."""
         engine = self.engine
-        chosen = len(engine.device.spec.layouts) > 1  # where the device has a choice of layouts
+        has_choice = len(engine.device.spec.layouts) > 1  # of layouts, on this device
         return Budgets(
             batch_tokens=engine.grid.token_budget,
             length_step=engine.grid.step,
             threads=engine.threads,
             exact=engine.bound,
-            layout=engine.use.layout if chosen else None,
-            attention=engine.use.attention if chosen else None,
+            layout=engine.use.layout if has_choice else None,
+            attention=engine.use.attention if has_choice else None,
         )
 
     @property
     def note_of_threads(self) -> str:
-        """A note that the threads of its budgets are kept; empty where it would have as many without them."""
-        kept, wanted = self.engine.threads, self.settings.threads or thread_count()
-        if kept == wanted or not self.engine.device.spec.is_host:
+        """A note that the number of threads of the plan is used; empty where the settings give the same number."""
+        planned, requested = self.engine.threads, self.settings.threads or thread_count()
+        if planned == requested or not self.engine.device.spec.is_host:
             return ""
         return (
-            f"note: the plan's number of threads a worker, {kept}, is kept, so that all labels are computed alike; "
-            f"a new --out would have {wanted}"
+            f"note: the plan's number of threads a worker, {planned}, is kept, so that all labels are computed alike; "
+            f"a new --out would have {requested}"
         )
 
     @property
     def origin(self) -> ComputeEnvironment:
-        """Where this scorer computes, and how far its numbers stray there."""
+        """The device of this scorer, and the largest measured differences of its logits there."""
         engine, exact = self.engine, self.engine.bound
         assert engine.report is not None
         return ComputeEnvironment(
@@ -107,8 +109,11 @@ class OpenScorer:
         )
 
     def measure_bound(self, sources: Sequence[Iterable[EncodedPairs]]) -> None:
-        """Measure the bound of ``exact`` on windows of several inputs, instead of on the first window: each gives its
-        share, until there are enough pairs. Without a window it is that of the bundle's probes."""
+        """Measure the bound of ``exact`` on windows of several inputs instead of on the first window.
+
+        Each input contributes an equal share until there are enough pairs. Without a window the bound is that of the
+        bundle's probes.
+        """
         engine, bound = self.engine, None
         for number, windows in enumerate(sources):
             missing = EXACT_PAIRS - (bound.pairs if bound is not None else 0)
@@ -122,13 +127,13 @@ class OpenScorer:
 
 
 def load_metric(settings: Settings, log: Log, bundle: Bundle | None = None) -> tuple[Templates, Options]:
-    """Templates and options of settings; no model is opened. ``bundle``: that of the settings, where it is open."""
+    """Templates and options of settings; no model is opened. ``bundle``: the bundle of the settings, if it is open."""
     templates = Templates()
     if settings.protocol != "factspotter":
-        of_bundle, given = (bundle or Bundle.load(settings.bundle)).templates_file, settings.templates
-        if isinstance(given, Mapping):
-            templates = Templates.from_dict(given, warn=log)
-        elif (file := of_bundle if given is None else given) is not None:
+        bundle_file = (bundle or Bundle.load(settings.bundle)).templates_file
+        if isinstance(settings.templates, Mapping):
+            templates = Templates.from_dict(settings.templates, warn=log)
+        elif (file := bundle_file if settings.templates is None else settings.templates) is not None:
             templates = Templates.load(file, log)
     options = Options(
         settings.protocol,
@@ -143,7 +148,7 @@ def load_metric(settings: Settings, log: Log, bundle: Bundle | None = None) -> t
 
 
 def _why_none_contradicted(bundle: Bundle) -> str:
-    """A line on why the column ``contradicted`` is null with a bundle, and how to change that."""
+    """A note for the user: why the column ``contradicted`` is null with a bundle, and how to change that."""
     if bundle.scheme.kind != NLI:
         return f"note: the column contradicted is null: the model of {bundle.name} has no class of contradictions"
     return (
@@ -153,14 +158,14 @@ def _why_none_contradicted(bundle: Bundle) -> str:
 
 
 def _check_protocol(settings: Settings, bundle: Bundle) -> None:
-    """Refuse a bundle that was trained for other questions than the protocol asks: FactSpotter, or the others."""
+    """Refuse a bundle of another kind than the protocol needs: a model of FactSpotter, or a model of text pairs."""
     one_text, spots_facts = bundle.layout.one_text, settings.protocol == "factspotter"
     if spots_facts:
         factspotter.transliteration()
     if one_text != spots_facts:
-        reads, way = (
+        reads, advice = (
             ("a triple and a text in one string", "score with --protocol factspotter")
             if one_text
             else ("pairs of texts", "give a bundle that `scorer export --task factspotter` made")
         )
-        raise UsageError(f"the bundle {bundle.name} reads {reads}, unlike --protocol {settings.protocol}; {way}")
+        raise UsageError(f"the bundle {bundle.name} reads {reads}, unlike --protocol {settings.protocol}; {advice}")

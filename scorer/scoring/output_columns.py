@@ -25,37 +25,47 @@ NO_LABEL = -1
 _SPELLINGS = {"hallucination+omission": "omission+hallucination", "not OK": "not_OK"}  # of the papers' own code
 
 
-def label_codes(column: pa.Array, names: Sequence[str], what: str) -> npt.NDArray[np.int8]:
+def label_codes(column: pa.Array, names: Sequence[str], column_name: str) -> npt.NDArray[np.int8]:
     """Positions of labels in ``names``; -1 for null. int8, *Shape:* (rows,).
 
+    Args:
+        names: the labels; the spellings of the papers' own code are read, too.
+        column_name: name of the column for messages.
+
     Raises:
-        ColumnError: a label that is none of ``names``, in their spelling or that of the papers' own code.
+        ColumnError: another label, or a column that is not one of strings.
     """
     try:
         text = column.cast(pa.string())
     except pa.ArrowException as e:
-        raise ColumnError(f"column {what!r} is {column.type}, but labels are strings: {', '.join(names)}") from e
-    known = pa.array([*names, *_SPELLINGS])
-    target = [*range(len(names)), *(names.index(new) if new in names else NO_LABEL for new in _SPELLINGS.values())]
-    positions = pc.fill_null(pc.index_in(text, value_set=known), len(target)).to_numpy(zero_copy_only=False)
-    codes = np.array([*target, NO_LABEL], np.int8)[positions]
+        raise ColumnError(f"column {column_name!r} is {column.type}, but labels are strings: {', '.join(names)}") from e
+    spellings = pa.array([*names, *_SPELLINGS])
+    codes_of_spellings = [
+        *range(len(names)),
+        *(names.index(label) if label in names else NO_LABEL for label in _SPELLINGS.values()),
+        NO_LABEL,
+    ]
+    null_position = len(codes_of_spellings) - 1
+    positions = pc.fill_null(pc.index_in(text, value_set=spellings), null_position).to_numpy(zero_copy_only=False)
+    codes = np.array(codes_of_spellings, np.int8)[positions]
     unknown = (codes == NO_LABEL) & pc.is_valid(text).to_numpy(zero_copy_only=False)
     if unknown.any():
         row = int(np.flatnonzero(unknown)[0])
         raise ColumnError(
-            f"column {what!r} has the label {text[row].as_py()!r} in row {row}; it may be {', '.join(names)} or null"
+            f"column {column_name!r} has the label {text[row].as_py()!r} in row {row}; "
+            f"it may be {', '.join(names)} or null"
         )
     return codes
 
 
-def fine_codes(column: pa.Array, what: str) -> npt.NDArray[np.int8]:
+def fine_codes(column: pa.Array, column_name: str) -> npt.NDArray[np.int8]:
     """Positions in :data:`scorer.metric.verdict.FINE`, bit 1 omission, bit 2 hallucination; -1 for null."""
-    return label_codes(column, FINE, what)
+    return label_codes(column, FINE, column_name)
 
 
-def rough_codes(column: pa.Array, what: str) -> npt.NDArray[np.int8]:
+def rough_codes(column: pa.Array, column_name: str) -> npt.NDArray[np.int8]:
     """Positions in :data:`scorer.metric.verdict.ROUGH`; -1 for null."""
-    return label_codes(column, ROUGH, what)
+    return label_codes(column, ROUGH, column_name)
 
 
 def rough_of(fine: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
@@ -68,7 +78,7 @@ def from_scores(scores: npt.NDArray[np.float64], threshold: float) -> npt.NDArra
     return np.where(np.isnan(scores), NO_LABEL, scores < threshold).astype(np.int8)
 
 
-def numbers(column: pa.Array, what: str) -> npt.NDArray[np.float64]:
+def numbers(column: pa.Array, column_name: str) -> npt.NDArray[np.float64]:
     """A column of numbers or Booleans, or their texts; NaN for null. float64, *Shape:* (rows,).
 
     Raises:
@@ -87,26 +97,28 @@ def numbers(column: pa.Array, what: str) -> npt.NDArray[np.float64]:
     kind = column.type
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
     if not any(test(kind) for test in tests):
-        shown = next((f" ({value!r})" for value in column.slice(0, 1000).to_pylist() if value not in (None, "")), "")
-        raise ColumnError(f"column {what!r} is {kind}{shown[:80]}, but a score must be one number a row")
+        example = next((f" ({value!r})" for value in column.slice(0, 1000).to_pylist() if value not in (None, "")), "")
+        raise ColumnError(f"column {column_name!r} is {kind}{example[:80]}, but a score must be one number a row")
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
     if pa.types.is_integer(kind):
         for value in pc.unique(column.drop_null()).to_pylist() if kind.bit_width == 64 else ():
             if float(value) != value:
-                raise ColumnError(f"column {what!r} has {value}, which a 64-bit float does not hold exactly; scale it")
+                raise ColumnError(
+                    f"column {column_name!r} has {value}, which a 64-bit float does not hold exactly; scale it"
+                )
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
 
 
-def list_reduced(column: pa.Array, how: str) -> npt.NDArray[np.float64]:
+def list_reduced(column: pa.Array, reduction: str) -> npt.NDArray[np.float64]:
     """Minimum or mean of each list of numbers, nulls skipped; NaN for null and empty lists. *Shape:* (rows,)."""
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
     values = np.asarray(pc.list_flatten(column).cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
     rows = np.repeat(np.arange(len(column)), lengths)
-    there = ~np.isnan(values)
-    rows, values = rows[there], values[there]
+    is_number = ~np.isnan(values)
+    rows, values = rows[is_number], values[is_number]
     counts = np.bincount(rows, minlength=len(column))
-    if how == "min":
+    if reduction == "min":
         result = np.full(len(column), np.inf)
         np.minimum.at(result, rows, values)
     else:
@@ -115,25 +127,25 @@ def list_reduced(column: pa.Array, how: str) -> npt.NDArray[np.float64]:
 
 
 def omitted_facts(column: pa.Array, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Which facts the column ``omitted`` names. Positions that a row does not have are passed over.
+    """Facts that the column ``omitted`` lists. Positions that a row does not have are ignored.
 
     Args:
         column: lists of positions among a row's facts; null for none.
-        offsets: *Shape:* (rows + 1,), where each row's facts begin.
+        offsets: *Shape:* (rows + 1,), number of the first fact of each row.
 
     Returns:
-        bool, *Shape:* (facts,), the facts of all rows one after the other.
+        bool, *Shape:* (facts,), for the facts of all rows in order.
     """
     counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
     positions = np.asarray(pc.list_flatten(column).to_numpy(zero_copy_only=False), np.int64)
     owner = np.repeat(np.arange(len(counts)), counts)
-    inside = (positions >= 0) & (positions < np.diff(offsets)[owner])
-    named = np.zeros(int(offsets[-1]), bool)
-    named[offsets[owner[inside]] + positions[inside]] = True
-    return named
+    is_valid = (positions >= 0) & (positions < np.diff(offsets)[owner])
+    omitted = np.zeros(int(offsets[-1]), bool)
+    omitted[offsets[owner[is_valid]] + positions[is_valid]] = True
+    return omitted
 
 
-def group_codes(column: pa.Array, what: str) -> tuple[npt.NDArray[np.int64], list[Any]]:
+def group_codes(column: pa.Array, column_name: str) -> tuple[npt.NDArray[np.int64], list[Any]]:
     """Positions of each row's value among the distinct values in order, and these values as JSON can hold them.
 
     Numbers and booleans stay such, anything else becomes a string. Null comes last, as ``None``; NaN is null.
@@ -142,7 +154,7 @@ def group_codes(column: pa.Array, what: str) -> tuple[npt.NDArray[np.int64], lis
         ColumnError: lists, structs and maps have no order and no name.
     """
     if pa.types.is_nested(column.type):
-        raise ColumnError(f"column {what!r} is {column.type} and cannot group rows; name one of single values")
+        raise ColumnError(f"column {column_name!r} is {column.type} and cannot group rows; name one of single values")
     if pa.types.is_null(column.type):
         return np.zeros(len(column), np.int64), [None]
     if pa.types.is_dictionary(column.type):  # whose dictionary may hold a value twice, or a null
@@ -184,7 +196,7 @@ _BINARIES = (types.is_binary, types.is_large_binary, types.is_binary_view, types
 
 
 def value_name(value: Any, write: Callable[[Any], str | None] = spell) -> str | None:
-    """A value as groups are named by it: as :func:`spell` spells it, and otherwise as Python does, such as ``nan``."""
+    """The name of a group by its value: as :func:`spell` writes it, otherwise as Python does, such as ``nan``."""
     try:
         text = write(value)
     except (ValueError, OverflowError):  # a year or a time zone that Python does not have: the number that is stored
@@ -194,8 +206,8 @@ def value_name(value: Any, write: Callable[[Any], str | None] = spell) -> str | 
 
 def by_value(name: str | None) -> str | None:
     """One key for the names of equal values: spreadsheets and data frames turn a 7 into 7.0."""
-    whole = _WHOLE.fullmatch(name) if name is not None else None
-    return name if whole is None else whole[1]
+    match = _WHOLE.fullmatch(name) if name is not None else None
+    return name if match is None else match[1]
 
 
 def spelled(value: str | None) -> str:
@@ -212,7 +224,7 @@ def encode_names(column: pa.Array, name: str) -> tuple[npt.NDArray[np.int64], Na
     """A column as codes of texts.
 
     Args:
-        name: of the column, for messages.
+        name: name of the column for messages.
 
     Returns:
         Codes, int64, *Shape:* (rows,), and the distinct texts that they are positions in. A string that is not UTF-8
@@ -238,8 +250,8 @@ def encode_names(column: pa.Array, name: str) -> tuple[npt.NDArray[np.int64], Na
     texts.append(None)  # where the code of null points
     used, inverse = np.unique(codes, return_inverse=True)
     distinct: dict[str | None, int] = {}
-    places = [distinct.setdefault(texts[code], len(distinct)) for code in used.tolist()]
-    return np.array(places, np.int64)[inverse.reshape(-1)], list(distinct)
+    positions = [distinct.setdefault(texts[code], len(distinct)) for code in used.tolist()]
+    return np.array(positions, np.int64)[inverse.reshape(-1)], list(distinct)
 
 
 def value_names(column: pa.Array, name: str) -> Names:
@@ -252,7 +264,7 @@ def worst_sentence(text: str | None, sentences: Sequence[Mapping[str, Any]] | No
     """The sentence of a text that the facts support least, with its P(entailment); ``None`` unless there are several.
 
     Args:
-        sentences: of the output column: ``start``, ``end``, ``entailment``.
+        sentences: a value of the output column: ``start``, ``end``, ``entailment`` of each sentence.
     """
     scored = [sentence for sentence in sentences or () if sentence["entailment"] is not None]
     if text is None or len(scored) < 2:

@@ -1,4 +1,4 @@
-"""Finished outputs as the metric knows them: their labels, signature, totals, column names and templates."""
+"""Finished outputs with their labels, signature, totals, column names and templates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LABELS = ("fine", "confidence", "omitted", "fact_entailment", "text_entailment",
 
 
 class Output(FinishedOutput):
-    """A finished output, and what its run recorded."""
+    """A finished output, with the records of its run."""
 
     @property
     def signature(self) -> str:
@@ -39,19 +39,19 @@ class Output(FinishedOutput):
 
     @property
     def sides(self) -> Sides:
-        """Which sides of a row its run checked."""
+        """Sides of a row that the run checked."""
         checked = self.full_signature.parts.get("checks")
         return checked if checked in ("hallucination", "omission") else "both"
 
     @cached_property
     def columns(self) -> ColumnNames:
-        """The column names that the run was given; the default ones where there is no plan.
+        """The column names in the settings of the run; the default ones where there is no plan.
 
         Raises:
-            OutputError: they are not what a run records.
+            OutputError: the plan has other content than a run records.
         """
-        given = self.settings.get("columns")
-        return from_plan(ColumnNames, given, f"{self.outs[0]}/{PLAN}") if given is not None else ColumnNames()
+        recorded = self.settings.get("columns")
+        return from_plan(ColumnNames, recorded, f"{self.outs[0]}/{PLAN}") if recorded is not None else ColumnNames()
 
     @property
     def marks(self) -> str:
@@ -59,15 +59,15 @@ class Output(FinishedOutput):
         return self.columns.output(MARKS.name)
 
     def with_marks(self, table: pa.Table) -> pa.Table:
-        """A table of rows, of which facts are read as the run read them; see :func:`.restore_marks`."""
+        """A table of rows with their marks, so that facts are read as the run read them; see :func:`.restore_marks`."""
         return restore_marks(table, self.columns)
 
     @property
     def run_settings(self) -> Settings:
-        """How the run was set up.
+        """The settings of the run.
 
         Raises:
-            OutputError: there is no plan, or it is not what a run records.
+            OutputError: there is no plan, or it has other content than a run records.
         """
         if not self.settings:
             raise OutputError(f"{self.name} is not an output folder of `scorer run`: it has no readable {PLAN}")
@@ -75,7 +75,7 @@ class Output(FinishedOutput):
 
     @property
     def optional(self) -> OptionalFacts:
-        """The facts that texts were allowed to omit, those of the template file included."""
+        """The facts that texts may omit, those of the template file included."""
         pairs = self.full_signature.parts.get("optional")
         if isinstance(pairs, str):  # of a line alone
             pairs = [list(map(unquote, pair.split("="))) for pair in pairs.split(",")]
@@ -94,17 +94,17 @@ class Output(FinishedOutput):
         return total_summary([decode(run, RunSummary, f"{out}/{RUN}") for out, run in pairs])
 
     def find_templates(self) -> tuple[Templates | None, Path | None]:
-        """The templates that it was scored with, ``None`` when they are not found unchanged, and their file, if any.
+        """The templates of the run, ``None`` if they are not found unchanged, and their file, if any.
 
-        Tried: the file that the plan names, else the bundle's own. What is found counts only when its digest is that in
-        the signature.
+        The file is the one that the plan names, otherwise that of the bundle. Its templates are returned only if their
+        digest is that in the signature.
         """
         digest = str(self.full_signature.parts.get("templates", ""))
-        if digest == "none" or self.settings.get("protocol") == "factspotter":  # which words facts for people
+        if digest == "none" or self.settings.get("protocol") == "factspotter":  # backoff, which messages use
             return Templates(), None
-        given, bundle = self.settings.get("templates"), self.settings.get("bundle")
-        if isinstance(given, str):
-            path = Path(given)
+        recorded, bundle = self.settings.get("templates"), self.settings.get("bundle")
+        if isinstance(recorded, str):
+            path = Path(recorded)
         elif isinstance(bundle, str):
             from ..inference.bundle import folder_of
 
@@ -122,13 +122,13 @@ def open_labels(*outs: Location, allow_partial: bool = False) -> Output:
     """Open the output of a run, or its parts, with totals and all label columns.
 
     Raises:
-        OutputError, InputError: see :meth:`.FinishedOutput.open`; also if it has no totals, they do not agree with the
-        files, or a label column is missing.
+        OutputError, InputError: see :meth:`.FinishedOutput.open`; also if there are no totals, they do not agree with
+            the files, or a label column is missing.
     """
     output = Output.open(*outs, allow_partial=allow_partial)
     if not output.plans:
-        what = f"has no readable {PLAN}" if Path(str(output.outs[0])).is_dir() else "is not a folder"
-        raise OutputError(f"{output.name} is not an output folder of `scorer run`: it {what}")
+        problem = f"has no readable {PLAN}" if Path(str(output.outs[0])).is_dir() else "is not a folder"
+        raise OutputError(f"{output.name} is not an output folder of `scorer run`: it {problem}")
     with output.unchanged():
         rows = output.summary.counts.rows.all
         if len(output) != rows:
@@ -151,7 +151,7 @@ def _check_label(output: Output, name: str, expected: pa.DataType) -> None:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """A type without how its strings are laid out."""
+    """A type with strings in the usual layout."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
 
@@ -182,10 +182,10 @@ def total_summary(summaries: Sequence[RunSummary]) -> RunSummary:
 
 @contextmanager
 def arrow_errors(output: FinishedOutput) -> Iterator[None]:
-    """Report columns of types that a run never writes, which an output may still have, in one line.
+    """Report an output column of a type that a run never writes in one line.
 
     Raises:
-        InputError: what Arrow cannot do with them.
+        InputError: Arrow cannot process the column.
     """
     try:
         yield

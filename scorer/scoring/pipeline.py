@@ -48,7 +48,7 @@ Result = TypeVar("Result")
 
 
 class Model(Protocol):
-    """Interface of an engine to the pipeline; a stand-in for tests and benchmarks needs no more."""
+    """Interface of an engine to the pipeline; stand-ins of tests and benchmarks implement it, too."""
 
     def encode(
         self, texts: list[str], premise: npt.NDArray[np.int32], hypothesis: npt.NDArray[np.int32]
@@ -61,51 +61,57 @@ class Model(Protocol):
 
 @dataclass
 class ReuseMatch:
-    """A window, of which some rows have a label from an earlier output, before the model is asked.
-
-    ``rows``: of the window. ``keys``: of all rows. ``reused``: int64, positions of the rows that have a label;
-    ``labels``: their columns by name, in that order. ``facts``: of the window, as they are asked about; ``backoff``:
-    bool, of the distinct ones. ``to_judge``: the other rows; ``to_score``: int64, their positions.
-    """
+    """A window before the model runs, with the labels that earlier outputs have for some of its rows."""
 
     rows: Rows
+    """All rows of the window."""
     keys: pa.Array
+    """Row keys, *Shape:* (rows,)."""
     reused: npt.NDArray[np.int64]
+    """Positions of the rows with a label of an earlier output."""
     labels: dict[str, pa.Array]
+    """Output columns of the reused rows by name, in the order of ``reused``."""
     facts: FactTable
+    """Facts of all rows, with sentences in place of the facts that they say."""
     backoff: npt.NDArray[np.bool_]
+    """Whether a fact has no template, *Shape:* (distinct facts,)."""
     to_score: npt.NDArray[np.int64] = field(init=False)
+    """Positions of the other rows."""
     to_judge: Rows = field(init=False)
+    """The other rows."""
 
     def __post_init__(self) -> None:
         self.to_score = np.setdiff1d(np.arange(len(self.rows)), self.reused)
         self.to_judge = self.rows if not len(self.reused) else take(self.rows, self.to_score)
 
     def merge(self, names: Sequence[str], columns: Sequence[pa.Array]) -> list[pa.Array]:
-        """Output columns of the judged rows to those of the whole window, in its order."""
+        """Extend output columns of the judged rows to the whole window, in its order."""
         if not len(self.reused):
             return list(columns)
         order = pa.array(np.argsort(np.concatenate([self.to_score, self.reused])))
-        known = {"row_key": self.keys, "reused": pa.array(np.isin(np.arange(len(self.rows)), self.reused))}
+        of_window = {"row_key": self.keys, "reused": pa.array(np.isin(np.arange(len(self.rows)), self.reused))}
         return [
-            known[name] if name in known else pa.concat_arrays([column, self.labels[name]]).take(order)
+            of_window[name] if name in of_window else pa.concat_arrays([column, self.labels[name]]).take(order)
             for name, column in zip(names, columns, strict=True)
         ]
 
 
 class LabelSource(Protocol):
-    """Earlier outputs whose labels are taken over."""
+    """Earlier outputs that lend their labels."""
 
     def find(
         self, keys: pa.Array, is_sought: npt.NDArray[np.bool_]
-    ) -> tuple[npt.NDArray[np.int64], dict[str, pa.Array]]: ...
+    ) -> tuple[npt.NDArray[np.int64], dict[str, pa.Array]]:
+        """Positions of the rows with a label among those that are sought (bool, *Shape:* (rows,)), and the output
+        columns of these."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Rows to score together. ``tag``: says to the caller whose they are."""
+    """Rows to score together."""
 
     tag: Any
+    """Value of the caller that identifies the window; it comes back with the result."""
     table: pa.Table
     columns: InputColumns
 
@@ -121,16 +127,16 @@ class ScoredWindow:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Rows on their way to the model."""
+    """Rows with their checks, ready for the model."""
 
     rows: Rows
     """Rows to judge."""
     checks: Checks
     """Checks of these rows."""
     work: EncodedPairs
-    """Pairs of these checks, as the model takes them."""
+    """Encoded pairs of these checks."""
     match: ReuseMatch | None = None
-    """Rows of the window that have a label already; ``None`` where no earlier output is reused."""
+    """Rows of the window with a label of an earlier output; ``None`` where no earlier output is reused."""
     other_language: npt.NDArray[np.bool_] | None = None
     """bool, *Shape:* (rows to judge,): texts in a language that the model does not read; ``None`` where its languages
     are not known."""
@@ -141,22 +147,24 @@ class Judged:
     """Rows with their verdicts."""
 
     prepared: Prepared
-    answers: Predictions
+    predictions: Predictions
     """Predictions of the model for the checks."""
     verdicts: Verdicts
 
-    def columns(self, asked: ColumnNames) -> list[pa.Array]:
-        """The output columns that were asked for, as :func:`scorer.metric.columns.output_schema` orders them, of the
-        judged rows alone: :meth:`Pipeline.finish` puts the window together."""
-        rows, checks, match, answers = self.prepared.rows, self.prepared.checks, self.prepared.match, self.answers
+    def columns(self, names: ColumnNames) -> list[pa.Array]:
+        """The output columns of the judged rows, in the order of :func:`scorer.metric.columns.output_schema`.
+
+        :meth:`Pipeline.finish` adds the rows that were not judged.
+        """
+        rows, checks, match = self.prepared.rows, self.prepared.checks, self.prepared.match
         keys = match.keys.take(pa.array(match.to_score)) if match is not None else None
-        more: dict[str, Callable[[], pa.Array]] = {
+        optional: dict[str, Callable[[], pa.Array]] = {
             "sentences": partial(to_sentences, rows, checks, self.verdicts),
             "worded_facts": partial(to_worded_facts, rows, checks),
-            "details": partial(to_details, rows, checks, answers.probabilities, answers.status),
+            "details": partial(to_details, rows, checks, self.predictions.probabilities, self.predictions.status),
         }
-        added = [more[field.name]() for field in output_schema(asked)[len(OUTPUT) :]]
-        return [*to_columns(rows, self.verdicts, keys), *added]
+        optional_columns = [optional[field.name]() for field in output_schema(names)[len(OUTPUT) :]]
+        return [*to_columns(rows, self.verdicts, keys), *optional_columns]
 
 
 @dataclass(frozen=True)
@@ -168,17 +176,17 @@ class _PreparedWindow:
 
 
 @dataclass(frozen=True)
-class _AnsweredWindow:
-    """A window behind the second stage of :meth:`Pipeline.stream`."""
+class _PredictedWindow:
+    """A window after the second stage of :meth:`Pipeline.stream`."""
 
     window: Window
     prepared: Prepared
-    answers: Predictions
+    predictions: Predictions
 
 
 @dataclass
 class Pipeline:
-    """Templates, options and a model, put together."""
+    """The stages from rows to labels, with the templates, the options and the model that they use."""
 
     model: Model
     templates: Templates = field(default_factory=Templates)
@@ -197,22 +205,17 @@ class Pipeline:
 
     @contextmanager
     def busy(self, stage: str) -> Iterator[None]:
-        """Add the time that this lasts to a stage."""
+        """Add the duration of a block to the seconds of a stage."""
         started = time.perf_counter()
         yield
         self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
 
     def prepare(self, rows: Rows, reuse: LabelSource | None = None) -> Prepared:
-        """Build a window's checks and the model's work for them. Rows with a label in the outputs of ``reuse`` need
-        none."""
+        """Build the checks of a window and encode them, except for rows with a label in the outputs of ``reuse``."""
         match = None
         if reuse is not None:
             with self.busy("reuse"):
-                keys, is_sought = row_keys(rows), np.ones(len(rows), bool)
-                is_sought[list(rows.errors)] = False  # what cannot be scored is not looked for
-                joined = join(rows, self.templates, self.options.optional)
-                backoff = np.array([fact.backoff for fact in verbalise(joined, self.templates, self.options)], bool)
-                match = ReuseMatch(rows, keys, *reuse.find(keys, is_sought), joined.triples, backoff)
+                match = self._find_reused(rows, reuse)
             rows = match.to_judge
         rows = join(rows, self.templates, self.options.optional)
         checks = build_checks(rows, self.templates, self.options)
@@ -225,36 +228,43 @@ class Pipeline:
         other_language = None if self.languages is None else self.languages.rows(rows, checks)
         return Prepared(rows, checks, work, match, other_language)
 
-    def judge(self, prepared: Prepared, answers: Predictions) -> Judged:
-        """Turn the model's answers into verdicts."""
+    def _find_reused(self, rows: Rows, reuse: LabelSource) -> ReuseMatch:
+        keys, is_sought = row_keys(rows), np.ones(len(rows), bool)
+        is_sought[list(rows.errors)] = False
+        joined = join(rows, self.templates, self.options.optional)
+        backoff = np.array([fact.backoff for fact in verbalise(joined, self.templates, self.options)], bool)
+        return ReuseMatch(rows, keys, *reuse.find(keys, is_sought), joined.triples, backoff)
+
+    def judge(self, prepared: Prepared, predictions: Predictions) -> Judged:
+        """Turn the predictions of the model into verdicts."""
         verdicts = decide(
             prepared.rows,
             prepared.checks,
-            answers.probabilities,
-            answers.status,
-            answers.truncated,
-            unknown=answers.unknown,
+            predictions.probabilities,
+            predictions.status,
+            predictions.truncated,
+            unknown=predictions.unknown,
             other_language=prepared.other_language,
             omission_side=self.options.sides != "hallucination",
             mean=self.options.protocol == "factspotter",
             worst_sentence=self.options.worst_sentence,
-            threshold=answers.threshold,
+            threshold=predictions.threshold,
             contradiction=self.contradiction,
         )
-        return Judged(prepared, answers, verdicts)
+        return Judged(prepared, predictions, verdicts)
 
     def finish(self, window: Window, judged: Judged) -> ScoredWindow:
-        """The kept input columns of a window, then the output columns; schema metadata kept."""
+        """The table of a window: its input columns that pass through, then the output columns; metadata is kept."""
         schema = output_schema(self.names)
         arrays = judged.columns(self.names)
         if judged.prepared.match is not None:
             arrays = judged.prepared.match.merge([column.name for column in schema], arrays)
         columns = dict(zip([column.name for column in schema], arrays, strict=True))
-        table, replaced = replace_bytes(window.table.select(list(window.columns.passed)))
+        table, has_replaced_bytes = replace_bytes(window.table.select(list(window.columns.passed)))
         has_label = columns["fine"].is_valid().to_numpy(zero_copy_only=False)
-        columns["note"] = with_note(columns["note"], replaced & has_label)
-        for added in schema:
-            table = table.append_column(added.with_name(self.names.output(added.name)), columns[added.name])
+        columns["note"] = with_note(columns["note"], has_replaced_bytes & has_label)
+        for column in schema:
+            table = table.append_column(column.with_name(self.names.output(column.name)), columns[column.name])
         if window.columns.marked:
             marks = window.columns.marks(window.table)
             table = table.append_column(MARKS.with_name(self.names.output(MARKS.name)), marks)
@@ -263,11 +273,14 @@ class Pipeline:
     def stream(
         self, items: Iterable[Window | Any], reuse: LabelSource | None = None, stop: Callable[[], None] = lambda: None
     ) -> Generator[ScoredWindow | Any, None, None]:
-        """Score windows in order, three stages overlapped: preparing *k+1*, inference on *k*, the caller's *k-1*.
+        """Score windows in order. Three stages overlap: preparing *k+1*, inference on *k*, the caller's work on *k-1*.
 
-        Whatever else is among the items, such as the end of a shard, keeps its place and is passed on as it is. The
-        threads of the first two stages end with the iteration, however it ends. ``stop``: called when it ends early;
-        makes ``items`` end if it waits for others.
+        The threads of the first two stages end with the iteration, however it ends.
+
+        Args:
+            items: windows; other items, such as the end of a shard, are yielded as they are, in their places.
+            reuse: earlier outputs with labels.
+            stop: called when the iteration ends early; must end ``items`` if they wait for others.
         """
         stopped = threading.Event()
 
@@ -277,12 +290,12 @@ class Pipeline:
             self.model.cancel(stopped)
 
         prepared = prefetch(partial(self._prepare, reuse), items, name="prepare", stop=stop)
-        answered = prefetch(partial(self._infer, stopped), prepared, name="infer", stop=stop_all)
-        with closing(answered):
-            for item in answered:
-                if isinstance(item, _AnsweredWindow):
+        predicted = prefetch(partial(self._infer, stopped), prepared, name="infer", stop=stop_all)
+        with closing(predicted):
+            for item in predicted:
+                if isinstance(item, _PredictedWindow):
                     with self.busy("judge"):
-                        item = self.finish(item.window, self.judge(item.prepared, item.answers))
+                        item = self.finish(item.window, self.judge(item.prepared, item.predictions))
                 yield item
 
     def _prepare(self, reuse: LabelSource | None, item: Any) -> Any:
@@ -296,13 +309,13 @@ class Pipeline:
             return item
         with self.busy("infer"):
             self.computing = item.window, item.prepared.work
-            answers = self.model.predict(item.prepared.work, stopped)
+            predictions = self.model.predict(item.prepared.work, stopped)
             self.computing = None
-        return _AnsweredWindow(item.window, item.prepared, answers)
+        return _PredictedWindow(item.window, item.prepared, predictions)
 
 
 def count(judged: Judged, notes: pa.Array) -> Counts:
-    """The counts of a window, those of its rows included that were not judged. ``notes``: the column of its output."""
+    """The counts of all rows of a window, reused ones included. ``notes``: its output column."""
     prepared, verdicts = judged.prepared, judged.verdicts
     rows, facts, backoff = prepared.rows, prepared.rows.triples, prepared.checks.backoff
     match = prepared.match
@@ -323,19 +336,23 @@ def count(judged: Judged, notes: pa.Array) -> Counts:
     )
 
 
-def count_facts(facts: FactTable, missing: npt.NDArray[np.bool_]) -> FactCounts:
-    """Count the facts of the rows of a window. ``facts``: as they are asked about; ``missing``: bool, *Shape:*
-    (distinct ones,), those without a template."""
+def count_facts(facts: FactTable, is_backoff: npt.NDArray[np.bool_]) -> FactCounts:
+    """Count the facts of the rows of a window.
+
+    Args:
+        facts: facts with sentences in place of those that they say.
+        is_backoff: bool, *Shape:* (distinct facts,), facts without a template.
+    """
     triples = facts.of_rows
-    counts = np.bincount(triples.ids, minlength=len(triples.distinct))
-    lacking = np.bincount(triples.ids[facts.spread(missing[facts.ids])], minlength=len(counts))
+    totals = np.bincount(triples.ids, minlength=len(triples.distinct))
+    backoffs = np.bincount(triples.ids[facts.spread(is_backoff[facts.ids])], minlength=len(totals))
     by_predicate: dict[str, list[int]] = {}
-    for triple, count, missed in zip(triples.distinct, counts.tolist(), lacking.tolist(), strict=True):
-        counted = by_predicate.setdefault(triple.predicate, [0, 0])
-        counted[0], counted[1] = counted[0] + count - missed, counted[1] + missed
-    kept = most_frequent({predicate: PredicateCounts(*counted) for predicate, counted in by_predicate.items()})
-    backoff = int(lacking.sum())
-    return FactCounts(int(counts.sum()) - backoff, backoff, kept, triples.skipped)
+    for triple, total, backoff in zip(triples.distinct, totals.tolist(), backoffs.tolist(), strict=True):
+        counts = by_predicate.setdefault(triple.predicate, [0, 0])
+        counts[0], counts[1] = counts[0] + total - backoff, counts[1] + backoff
+    frequent = most_frequent({predicate: PredicateCounts(*counts) for predicate, counts in by_predicate.items()})
+    backoff_total = int(backoffs.sum())
+    return FactCounts(int(totals.sum()) - backoff_total, backoff_total, frequent, triples.skipped)
 
 
 def prefetch(
@@ -343,10 +360,14 @@ def prefetch(
 ) -> Generator[Result, None, None]:
     """The results of ``function`` for the items of ``source``, in order, at most one of them ahead of the caller.
 
-    An error of either is raised where its result would have come. When the caller closes this generator early,
-    ``stop`` is called: it makes a call in progress return, and a source that waits for others end. The thread, which
-    has ``name``, closes a generator that is its source, and has ended when this generator has, so that what it used may
-    be closed; only one that is stuck for :data:`STUCK_SECONDS` is left behind.
+    An error of either is raised in place of the result. If ``source`` is a generator, the thread closes it. The thread
+    has ended when this generator has, so that the caller may close resources of the thread; only a thread that is stuck
+    for :data:`STUCK_SECONDS` is left behind.
+
+    Args:
+        name: name of the thread.
+        stop: called when the caller closes this generator early; must make a call in progress return, and end a source
+            that waits for others.
     """
     results: queue.Queue[tuple[Result | None, BaseException | None, bool]] = queue.Queue(1)
     cancelled = threading.Event()
@@ -379,13 +400,13 @@ def prefetch(
                 raise error
             if is_end:
                 return
-            yield result  # type: ignore[misc]  # there is one where there is no error and no end
+            yield result  # type: ignore[misc]  # without an error and before the end, the result is set
     finally:
         cancelled.set()
         if thread.is_alive():
             stop()
         deadline = time.monotonic() + STUCK_SECONDS
         while thread.is_alive() and time.monotonic() < deadline:
-            with suppress(queue.Empty):  # a thread that waits for room goes on, and sees that it is cancelled
+            with suppress(queue.Empty):  # a thread that waits for room continues, and sees that it is cancelled
                 results.get_nowait()
             thread.join(0.02)

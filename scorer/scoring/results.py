@@ -21,37 +21,42 @@ from .pipeline import Judged
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One check of a row: what was asked, and the three probabilities (``None`` where the model gave none). ``fact``:
-    the position of its fact, of a sentence that says several that of the first. ``tokens``: of the whole pair, special
-    tokens included; ``None`` for texts too long to be worth tokenising."""
+    """One check of a row, with its three probabilities."""
 
     check: str
+    """Kind of the check: ``omission``, ``hallucination``, ``all_facts`` or ``sentence``."""
     fact: int | None
+    """Position of the fact, of several facts in one sentence that of the first; ``None`` for other checks."""
     premise: str
     hypothesis: str
     tokens: int | None
+    """Tokens of the whole pair, special tokens included; ``None`` for a text that was too long to be tokenised."""
     contradiction: float | None
+    """P(contradiction); ``None`` without a prediction, and for a model without this class."""
     neutral: float | None
+    """P(neutral), likewise."""
     entailment: float | None
+    """P(entailment); ``None`` without a prediction."""
     passed: bool | None
+    """Whether the check passed; ``None`` without a prediction."""
 
 
 class SentenceEntailment(TypedDict):
-    """A sentence: its span in the text, in code points, and P(entailment) of all facts → sentence, ``None`` where the
-    model gave no result."""
+    """A sentence of a text."""
 
     start: int
+    """First code point in the text."""
     end: int
+    """Code point after the last one."""
     entailment: float | None
+    """P(entailment) of all facts → sentence; ``None`` without a prediction."""
 
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """The label of one row; fields as the output columns of the same names. A notebook shows it as a table of facts.
+    """The label of one row. A notebook shows it as a table of facts.
 
-    ``facts``: the triples in words. ``checks``: every check with its probabilities. ``sentences``: each as a dictionary
-    of ``start``, ``end`` and ``entailment``, ``None`` unless they were asked for. ``said_together``: positions of facts
-    that one sentence of the template file says, for each such sentence.
+    Fields without a description are the output columns of the same names.
     """
 
     fine: str | None
@@ -64,9 +69,13 @@ class Verdict:
     error: str | None
     note: str | None
     facts: list[str]
+    """The triples in words."""
     checks: list[CheckResult]
+    """Every check with its probabilities."""
     sentences: list[SentenceEntailment] | None = None
+    """The sentences of the text; ``None`` unless they are checked."""
     said_together: list[list[int]] = field(default_factory=list)
+    """Positions of the facts of each sentence of the template file that says several."""
     contradicted: list[int] | None = None
 
     def __repr__(self) -> str:
@@ -92,21 +101,20 @@ class Verdict:
         return hash((self.fine, self.confidence, self.error, self.note, tuple(self.facts), tuple(self.checks)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields, their checks as dictionaries too: strings, numbers, Booleans, ``None``, lists and dictionaries,
-        as JSON has them."""
+        """The fields as a dictionary of values that JSON has; checks are dictionaries, too."""
         return asdict(self)
 
     def mark(self, position: int) -> str:
-        """Whether the text says a fact: ``contradicted``, ``omitted``, or empty where it does or was not asked."""
+        """The mark of a fact: ``contradicted``, ``omitted``, or empty where the text says it or it was not checked."""
         if position in (self.contradicted or ()):
             return "contradicted"
         return "omitted" if position in (self.omitted or ()) else ""
 
     def asked_facts(self) -> list[list[int]]:
-        """The positions of facts that are asked about together, in order: mostly of one fact."""
-        first = {positions[0]: positions for positions in self.said_together}
-        others = {position for positions in self.said_together for position in positions[1:]}
-        return [first.get(i, [i]) for i in range(len(self.facts)) if i not in others]
+        """The positions of the facts of each omission check, in order; mostly of one fact."""
+        by_first = {positions[0]: positions for positions in self.said_together}
+        later = {position for positions in self.said_together for position in positions[1:]}
+        return [by_first.get(i, [i]) for i in range(len(self.facts)) if i not in later]
 
 
 def name_facts(positions: Sequence[int]) -> str:
@@ -114,8 +122,8 @@ def name_facts(positions: Sequence[int]) -> str:
     runs = [[positions[0]]]
     for before, position in pairwise(positions):
         runs[-1].append(position) if position == before + 1 else runs.append([position])
-    named = ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
-    return f"facts {named}" if len(positions) > 1 else f"fact {named}"
+    spans = ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return f"facts {spans}" if len(positions) > 1 else f"fact {spans}"
 
 
 def _decimals(value: float | None) -> str:
@@ -133,8 +141,8 @@ def verdicts_of(judged: Judged, max_length: int, columns: ColumnNames) -> list[V
     """The verdict of each judged row. *Length:* rows.
 
     Args:
-        max_length: of a pair, in tokens.
-        columns: which output columns were asked for.
+        max_length: tokens of the longest pair.
+        columns: names and choice of the output columns.
     """
     names = [column.name for column in output_schema(columns)]
     arrays = dict(zip(names, judged.columns(columns), strict=True))
@@ -157,25 +165,25 @@ def verdicts_of(judged: Judged, max_length: int, columns: ColumnNames) -> list[V
 
 def _explain(judged: Judged, max_length: int) -> list[list[CheckResult]]:
     """The checks of each row."""
-    prepared, answers = judged.prepared, judged.answers
+    prepared, predictions = judged.prepared, judged.predictions
     checks, tokens = prepared.checks, prepared.work.lengths[prepared.work.pairs.inverse]
-    scored = answers.status == SCORED
-    passed = passes(answers.probabilities, answers.threshold)
+    scored = predictions.status == SCORED
+    passed = passes(predictions.probabilities, predictions.threshold)
     positions = fact_positions(prepared.rows, checks).tolist()
     results: list[list[CheckResult]] = [[] for _ in range(len(prepared.rows))]
     for c, row in enumerate(checks.row.tolist()):
         # A model without a class has no probability of it.
-        known = (None if math.isnan(value) else value for value in answers.probabilities[c].tolist())
-        contradiction, neutral, entailment = known if scored[c] else (None, None, None)
-        # A text that cannot fit whatever it says was not tokenised, and its pair only seems short.
-        unknown = answers.status[c] == TOO_LONG and tokens[c] <= max_length
+        probabilities = (None if math.isnan(value) else value for value in predictions.probabilities[c].tolist())
+        contradiction, neutral, entailment = probabilities if scored[c] else (None, None, None)
+        # A text with too many bytes to fit was not tokenised, so that its pair seems short.
+        is_uncounted = predictions.status[c] == TOO_LONG and tokens[c] <= max_length
         results[row].append(
             CheckResult(
                 KIND_NAMES[checks.kind[c]],
                 positions[c] if checks.fact[c] >= 0 else None,
                 checks.texts[checks.premise[c]],
                 checks.texts[checks.hypothesis[c]],
-                None if unknown else int(tokens[c]),
+                None if is_uncounted else int(tokens[c]),
                 contradiction,
                 neutral,
                 entailment,

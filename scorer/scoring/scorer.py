@@ -66,19 +66,19 @@ class Scorer(OpenScorer, Closing):
         exact: recompute undecided pairs in fp32, to get the labels of fp32.
         overlong: ``error`` or ``truncate`` for pairs longer than the model accepts.
         columns: names of input and output columns (:class:`scorer.ColumnNames`).
-        threads: of the CPU; ``None`` for one on each processor that this process may use, or as many as a quota of its
-            container allows. Those of ``budgets`` are stronger.
-        budgets: how an earlier scorer cut its work (:attr:`budgets`); what is ``None`` there is chosen or measured.
-        log: called with each remark for people.
+        threads: threads of the CPU; ``None`` for one on each processor that this process may use, or as many as a quota
+            of its container allows. The number in ``budgets`` takes precedence.
+        budgets: :attr:`budgets` of an earlier scorer; those that are ``None`` are chosen or measured.
+        log: called with each remark for the user.
 
     ``Scorer(**settings.arguments())`` opens one from :class:`.Settings`. It belongs to the process that created it: it
     refuses to score after a fork, and cannot be pickled.
 
     Attributes:
-        engine: what computes.
-        pipeline: what happens to every row.
-        full_signature: what the scores depend on.
-        settings: how it was set up.
+        engine: the model on its device.
+        pipeline: the stages from rows to labels.
+        full_signature: the signature of the scores.
+        settings: the settings of the scorer.
 
     Raises:
         ScorerError: see :mod:`scorer.errors`; each message says what, where, and how to fix it.
@@ -99,8 +99,8 @@ class Scorer(OpenScorer, Closing):
         super().__init__(Settings(bundle=bundle, **settings), budgets, log)
 
     def close(self) -> None:
-        """Stop the threads that compute; what is being computed is given up. In a process that was forked it does
-        nothing: the threads are those of the process that opened the scorer."""
+        """Stop the threads that compute, and cancel the computation under way. In a forked process it does nothing: the
+        threads belong to the process that opened the scorer."""
         self._closed = True
         if os.getpid() == self._process:
             self.engine.close()
@@ -123,10 +123,10 @@ class Scorer(OpenScorer, Closing):
         )
 
     def _check_usable(self) -> None:
-        """Refuse what would hang or fail in the runtime.
+        """Refuse a scorer that would hang or fail in the runtime.
 
         Raises:
-            UsageError: it was closed, or another process opened it.
+            UsageError: it is closed, or another process opened it.
         """
         if self._closed:
             raise UsageError("this Scorer is closed; make another one, or use it inside its `with` block")
@@ -176,7 +176,7 @@ class Scorer(OpenScorer, Closing):
         """Score one row whose facts are the attributes of a subject, which the key ``name`` names.
 
         Args:
-            attributes: values, lists and objects; what has no subject, and other objects, give an error, as in a table.
+            attributes: values, lists and objects; without a subject the row has an error, as in a table.
             text: ``None`` gives the error ``null_text``, as in a table.
 
         Raises:
@@ -211,9 +211,8 @@ class Scorer(OpenScorer, Closing):
         """Probabilities of pairs of texts, as the model gives them: the checks of the metric without its labels.
 
         Args:
-            premises: a text each. For the check of an omission the text that was written, for that of a hallucination
-                the facts.
-            hypotheses: as many: the fact, or the text that was written.
+            premises: the texts for omission checks, the facts for hallucination checks.
+            hypotheses: as many: a fact for omission checks, the text for hallucination checks.
 
         Returns:
             P(contradiction), P(neutral) and P(entailment) of each pair, in this order; float32, *Shape:* (pairs, 3).
@@ -232,9 +231,9 @@ class Scorer(OpenScorer, Closing):
         positions = np.arange(2 * len(first), dtype=np.int32)
         texts = [text if is_utf8(text) else "" for text in (*first, *second)]
         work = self.engine.encode(texts, positions[: len(first)], positions[len(first) :])
-        answers = self._predict(work)
-        scored = (answers.status == SCORED) & readable
-        return np.where(scored[:, None], answers.probabilities, np.float32(np.nan))
+        predictions = self._predict(work)
+        scored = (predictions.status == SCORED) & readable
+        return np.where(scored[:, None], predictions.probabilities, np.float32(np.nan))
 
     @overload
     def score_table(self, table: str | Path) -> pa.Table: ...
@@ -250,11 +249,11 @@ class Scorer(OpenScorer, Closing):
         """Add the output columns to a table; order, rows and other columns unchanged.
 
         Args:
-            table: of pyarrow, polars or pandas, a record batch, anything with ``__arrow_c_stream__``, a list of
-                dictionaries, a dictionary of lists, or the path of a file. Of dictionaries each row is read by itself.
+            table: a table of pyarrow, polars or pandas, a record batch, an object with ``__arrow_c_stream__``, a list
+                of dictionaries, a dictionary of lists, or the path of a file. Dictionaries are read row by row.
 
         Returns:
-            The same kind of table as was given; a ``pyarrow.Table`` for a path.
+            The same kind of table; a ``pyarrow.Table`` for a path.
 
         Raises:
             ColumnError: a column is missing, of a type that cannot be read, or has an output column's name.
@@ -294,7 +293,7 @@ class Scorer(OpenScorer, Closing):
 
         Raises:
             ColumnError: as :meth:`score_table`.
-            TypeError: at once for a single table or no iterable; else when the batch of a wrong type comes.
+            TypeError: at once for a single table or no iterable, and during the iteration for a batch of another type.
         """
         single = isinstance(batches, pa.Table | pa.RecordBatch | str | bytes | Mapping) or hasattr(batches, "columns")
         if single or not isinstance(batches, Iterable):

@@ -1,4 +1,4 @@
-"""How a scorer is set up, declared once: for the command line, Python, the plan file and ``scorer plan``."""
+"""The settings of a scorer, declared once for the command line, Python, the plan file and ``scorer plan``."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ T = TypeVar("T", bound=CheckedFields)
 
 
 class ScorerOptions(TypedDict, total=False):
-    """The keyword arguments of :class:`scorer.Scorer` as type checkers and editors know them; :class:`Settings` says
-    what each means, and its default."""
+    """The keyword arguments of :class:`scorer.Scorer` for type checkers and editors; :class:`Settings` documents each
+    with its default."""
 
     templates: str | Path | Mapping[str, Any] | None
     protocol: Protocol
@@ -43,11 +43,11 @@ class ScorerArguments(ScorerOptions):
 
 @dataclass(frozen=True)
 class Settings(CheckedFields):
-    """All that the labels and the output columns of a scorer depend on, and where it computes.
+    """All settings of a scorer: for its labels, its output columns and its device.
 
     Raises:
         TypeError: a setting of another type.
-        UsageError: a setting that is none of its choices, or that the protocol has no use for.
+        UsageError: a setting with a value that is not one of its choices, or that the protocol does not use.
     """
 
     bundle: str | Path
@@ -69,7 +69,7 @@ class Settings(CheckedFields):
     precision: Precision = "auto"
     """Variant of the model; ``auto`` is fp16 on CUDA, int8 on the CPU."""
     threads: int | None = None
-    """Threads on the CPU; ``None`` for all that this process may use. Budgets of an earlier run are stronger."""
+    """Threads on the CPU; ``None`` for all that this process may use. Budgets of an earlier run take precedence."""
     device_memory: int = 0
     """GPU memory of the session, in GiB; 0 for no limit."""
     overlong: Overlong = "error"
@@ -93,8 +93,8 @@ class Settings(CheckedFields):
                 "text as it is written; remove one of them"
             )
         if self.checks == "omission" and (self.columns.document is not None or self.sentences):
-            other = "--document-column" if self.columns.document is not None else "--sentences"
-            raise UsageError(f"{other} checks for hallucinations, which --checks omission leaves out; remove one")
+            option = "--document-column" if self.columns.document is not None else "--sentences"
+            raise UsageError(f"{option} checks for hallucinations, which --checks omission leaves out; remove one")
         if self.columns.document is not None:
             object.__setattr__(self, "checks", "hallucination")
             object.__setattr__(self, "sentences", True)
@@ -103,13 +103,13 @@ class Settings(CheckedFields):
 
     @property
     def worst_sentence(self) -> bool:
-        """Whether the worst of several sentences counts as much as the whole text. Not of documents, where it was not
-        measured, and not under ``nlgi_eval``, which is the papers' code."""
+        """Whether the worst of several sentences counts as much as the whole text. False for documents, where this was
+        not measured, and under ``nlgi_eval``, which is the metric of the paper's code."""
         return self.sentences and self.columns.document is None and self.protocol != "nlgi_eval"
 
     def _check_factspotter(self) -> None:
-        """It looks up triples in the text, and has neither templates nor a side of hallucinations."""
-        odd = {
+        """Refuse settings that FactSpotter does not use: it has neither templates nor a hallucination side."""
+        is_used = {
             "--document-column": self.columns.document is not None,
             "--checks hallucination": self.checks == "hallucination",
             "--sentences": self.sentences,
@@ -117,7 +117,7 @@ class Settings(CheckedFields):
             "--templates": self.templates is not None,
             "--missing-template error": self.missing_template == "error",
         }
-        if refused := [option for option, given in odd.items() if given]:
+        if refused := [option for option, used in is_used.items() if used]:
             raise UsageError(
                 f"{refused[0]} does not go with --protocol factspotter, which looks up each triple in the text without "
                 "templates and finds no hallucinations; remove one of them"
@@ -134,20 +134,28 @@ class Settings(CheckedFields):
 
 
 def from_plan(kind: type[T], content: Any, where: str) -> T:
-    """The settings, or their column names, that a plan records. ``where``: the plan, which an :class:`.OutputError`
-    names if they are not those of this version, or one has an impossible value."""
-    given = dict(content) if isinstance(content, Mapping) else {}
-    known = {setting.name for setting in fields(kind)}  # type: ignore[arg-type]  # subclasses are data classes
-    if differs := sorted(known ^ given.keys()):
+    """The settings that a plan records, or their column names.
+
+    Args:
+        kind: :class:`Settings` or :class:`.ColumnNames`.
+        content: the object of the plan.
+        where: the plan, for messages.
+
+    Raises:
+        OutputError: the settings are those of another version, or a value is not possible.
+    """
+    values = dict(content) if isinstance(content, Mapping) else {}
+    names = {setting.name for setting in fields(kind)}  # type: ignore[arg-type]  # subclasses are data classes
+    if differs := sorted(names ^ values.keys()):
         raise OutputError(
             f"{where}: another version wrote its settings ({', '.join(map(repr, differs))}); use that version, or run "
             "again into the folder"
         )
-    if "columns" in given:
-        given["columns"] = from_plan(ColumnNames, given["columns"], where)
-    if isinstance(given.get("keep"), list):
-        given["keep"] = tuple(given["keep"])
+    if "columns" in values:
+        values["columns"] = from_plan(ColumnNames, values["columns"], where)
+    if isinstance(values.get("keep"), list):
+        values["keep"] = tuple(values["keep"])
     try:
-        return kind(**given)
+        return kind(**values)
     except (TypeError, UsageError) as error:
         raise OutputError(f"{where}: {error}; run again into the folder") from error

@@ -1,13 +1,15 @@
-"""The signature of scores, and the content of ``_run.json``: how a run went, and where its labels were computed.
+"""The signature of scores, and the content of ``_run.json``: totals of a run, and the devices of its labels.
 
-The signature is what scores depend on, in one line, as of sacreBLEU. Scores compare only under equal signatures.
+The signature is one line with everything that scores depend on, as in sacreBLEU. Scores compare only under equal
+signatures.
 
 ``model:<name>@<sha12>|prec:|ep:|exact:|templates:<sha12>|protocol:|optional:|checks:|maxlen:|overlong:|metric:<rev>``;
 after ``checks`` comes ``sentences:<splitter>`` where sentences were checked, and nothing where they were not; at the
 end ``scheme:`` where the model's is not ``nli``. The protocol ``factspotter`` has no ``templates:``.
 
-The line shows twelve digits of a digest, which two files can be made to share in minutes. So a second form of the
-signature holds all parts with whole digests, as canonical JSON, and comparisons use it wherever both sides have it.
+The line shows twelve digits of a digest, and two files with the same twelve digits can be constructed in minutes. So a
+second form of the signature holds all parts with whole digests, as canonical JSON, and comparisons use it wherever both
+sides have it.
 """
 
 from __future__ import annotations
@@ -68,15 +70,15 @@ def signature_of(engine: Engine, templates: Templates, options: Options, *, trun
 
 
 def _sentence_parts(options: Options) -> dict[str, Any]:
-    """The splitter, and that the worst sentence decides, too, where it does."""
+    """The splitter, and whether the worst sentence decides, too."""
     if options.worst_sentence:
         return {"sentences": "worst", "splitter": options.sentences}
     return {"sentences": options.sentences} if options.sentences else {}
 
 
 def signature_of_parts(parts: Mapping[str, Any]) -> Signature:
-    """A signature from its parts; distinct parts have distinct ones. They have distinct lines too, but for digests that
-    share their first twelve digits: whatever could be read as a separator is percent-encoded."""
+    """A signature from its parts. Distinct parts have distinct signatures, and distinct lines unless two digests share
+    their first twelve digits: separators within a part are percent-encoded."""
     shown = {
         **{key: _encode(str(value)) for key, value in parts.items()},
         "model": f"{_encode(parts['model'][0])}@{parts['model'][1][:_SHOWN_DIGITS]}",
@@ -95,11 +97,12 @@ def _encode(value: str) -> str:
 
 
 class ComputeDevice(OpenRecord, frozen=True):
-    """Device that computed: kind, name and threads. ``threads``: ``None`` where the runtime chooses them."""
+    """A device that computed labels."""
 
     kind: str
     name: str
     threads: Count | None = None
+    """Threads on the CPU; ``None`` where the runtime chooses them."""
 
     @property
     def description(self) -> str:
@@ -108,52 +111,62 @@ class ComputeDevice(OpenRecord, frozen=True):
 
 
 class ComputeEnvironment(OpenRecord, frozen=True):
-    """Where labels were computed, and how far logits stray there. ``runtime``: version of ONNX Runtime. ``bound``:
-    largest |Δlogit| against the checkpoint's fp32; ``invariance_error``: with the other pairs of a batch. ``exact``:
-    the margin below which pairs ran again in fp32, if they did; it is measured on the data of each run."""
+    """The device and runtime of labels, and the largest differences of logits that were measured there."""
 
     device: ComputeDevice
     runtime: str
+    """Version of ONNX Runtime."""
     bound: Magnitude
+    """Largest |Δlogit| between the variant and the checkpoint's fp32."""
     invariance_error: Magnitude
+    """Largest |Δlogit| between a pair alone and the same pair in a batch with others."""
     exact: Magnitude | None = None
+    """Margin below which pairs ran again in fp32, measured on the data of each run; ``None`` without ``exact``."""
 
 
 class ShardCounts(OpenRecord, frozen=True, omit_defaults=True):
-    """Shards that are done, those of them that this run found done (``skipped``), quarantined, and not done."""
+    """Numbers of shards by state."""
 
     done: Count
+    """Shards with an output, those of earlier runs included."""
     skipped: Count
+    """Shards that were done before this run."""
     failed: Count
+    """Quarantined shards."""
     missing: Count = 0
+    """Shards that are not done."""
 
 
 class Speed(OpenRecord, frozen=True, kw_only=True):
-    """How fast a process scored. ``seconds``: from its first window to its last receipt. ``padding``, ``duplicates``:
-    shares of tokens and of checks."""
+    """The rates of a process."""
 
     seconds: Magnitude
+    """Seconds from the first window to the last receipt."""
     rows_per_s: Magnitude
     unique_pairs_per_s: Magnitude = 0.0
     real_tokens_per_s: Magnitude = 0.0
     padding: Magnitude = 0.0
+    """Share of the computed tokens that are padding."""
     duplicates: Magnitude = 0.0
+    """Share of the checks with the pair of another check."""
 
 
 class ReusedOutput(OpenRecord, frozen=True, kw_only=True):
-    """Contribution of an earlier output. ``differs``: parts of its signature that are not this run's. ``keys``: rows
-    that it offers, ``None`` where nothing was left to score. ``shards_refused``: those not believed, by reason."""
+    """Contribution of an earlier output."""
 
     out: str
     signature_equal: bool
     differs: tuple[str, ...]
+    """Parts of the signature that differ from this run's."""
     keys: Count | None
+    """Rows that it has labels of; ``None`` where no row had to be scored."""
     shards_used: Count
     shards_refused: Mapping[str, Count]
+    """Shards that are not used, by reason."""
 
     @property
     def description(self) -> str:
-        """A line for people: how much of it is used, and why not all."""
+        """A line for the console: the shards that are used, and the reasons for those that are not."""
         keys = f" with {count_of(self.keys, 'key')}" if self.keys is not None else ""
         differs = f"; its signature differs ({', '.join(self.differs)})" if self.differs else ""
         refused = ", ".join(f"{reason} {shards:,}" for reason, shards in self.shards_refused.items())
@@ -162,37 +175,41 @@ class ReusedOutput(OpenRecord, frozen=True, kw_only=True):
 
 
 class RunSummary(OpenRecord, frozen=True, kw_only=True):
-    """How a run went.
-
-    ``rows`` to ``tokens``: the counts of all shards that are done. ``seconds``: by stage. ``computed_now``: pairs that
-    this process computed. ``bound``, ``invariance_error``: as of :class:`ComputeEnvironment`, ``None`` where there is
-    no model. ``random_weights``, ``forced``: as the bundle says, why labels should not be trusted. ``origins``: where
-    the labels were computed. ``stale``: outputs without an input. ``finished``: when, in UTC, as in ISO 8601.
-    """
+    """The totals of a run: ``_run.json``. The counts ``rows`` to ``tokens`` are those of all shards that are done."""
 
     signature_line: str = msgspec.field(name="signature")
     signature_parts: Mapping[str, Any]
     schema: int = 1
     rows: RowCounts
     labels: Mapping[str, Count]
+    """Number of rows by label (``fine``)."""
     facts: FactCounts
     checks: CheckCounts
     tokens: TokenCounts
     shards: ShardCounts
     seconds: Mapping[str, Magnitude]
+    """Busy seconds by stage."""
     computed_now: Count
+    """Pairs that this process computed."""
     speed: Speed
     exact: ExactBound | None
     device: ComputeDevice
     bound: Magnitude | None
+    """As in :class:`ComputeEnvironment`; ``None`` without a model."""
     invariance_error: Magnitude | None
+    """As in :class:`ComputeEnvironment`; ``None`` without a model."""
     origins: tuple[ComputeEnvironment, ...]
+    """Devices and runtimes that computed the labels."""
     reuse: tuple[ReusedOutput, ...]
     stale: tuple[str, ...] = ()
+    """Outputs without an input."""
     random_weights: bool = False
+    """Whether the bundle has random weights, so that its labels mean nothing."""
     forced: tuple[str, ...] = ()
+    """Reasons for which the export of the bundle was refused until ``--force`` overrode them."""
     versions: Mapping[str, str]
     finished: str
+    """Time of the end, UTC, ISO 8601."""
 
     @property
     def counts(self) -> Counts:
@@ -200,9 +217,9 @@ class RunSummary(OpenRecord, frozen=True, kw_only=True):
         return Counts(self.rows, self.labels, self.facts, self.checks, self.tokens)
 
 
-def total(many: Iterable[Counts]) -> Counts:
+def total(counts: Iterable[Counts]) -> Counts:
     """The sum of counts, with every label of the metric and the most frequent predicates."""
-    summed = Counts.total([Counts(labels=dict.fromkeys(FINE, 0)), *many])
+    summed = Counts.total([Counts(labels=dict.fromkeys(FINE, 0)), *counts])
     return replace(summed, facts=replace(summed.facts, by_predicate=most_frequent(summed.facts.by_predicate)))
 
 
@@ -211,7 +228,7 @@ def most_frequent(by_predicate: Mapping[str, PredicateCounts]) -> Mapping[str, P
     if len(by_predicate) <= MOST_PREDICATES:
         return by_predicate
     ranked = sorted(by_predicate, key=lambda p: (p == OTHER_PREDICATES, -by_predicate[p].all, p))
-    kept = {predicate: by_predicate[predicate] for predicate in ranked[: MOST_PREDICATES - 1]}
-    others = [by_predicate[predicate] for predicate in ranked[MOST_PREDICATES - 1 :]]
-    kept[OTHER_PREDICATES] = PredicateCounts(sum(n.template for n in others), sum(n.backoff for n in others))
-    return kept
+    frequent = {predicate: by_predicate[predicate] for predicate in ranked[: MOST_PREDICATES - 1]}
+    rare = [by_predicate[predicate] for predicate in ranked[MOST_PREDICATES - 1 :]]
+    frequent[OTHER_PREDICATES] = PredicateCounts(sum(n.template for n in rare), sum(n.backoff for n in rare))
+    return frequent

@@ -1,4 +1,4 @@
-"""Tables as Python programs have them: of pyarrow, polars or pandas, lists of dictionaries, or the path of a file."""
+"""Tables of Python programs: of pyarrow, polars or pandas, lists of dictionaries, or the path of a file."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from ..system.arguments import described, strings
 from ..system.files import ROW_INFO
 
 RestoreType = Callable[[pa.Table], Any]
-"""Turns a table of Arrow into the kind of table that was given."""
+"""Turns a table of Arrow into the user's kind of table."""
 RowT = TypeVar("RowT", bound=Mapping[str, Any])
 """A row of a list."""
 
 
 class ArrowStream(Protocol):
-    """A table that gives its rows to Arrow."""
+    """A table that exports its rows to Arrow."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
 
 class DataFrame(ArrowStream, Protocol):
-    """A table of pyarrow, pandas or polars: those that compare have a way back from Arrow."""
+    """A table of pyarrow, pandas or polars: a table with a method ``equals`` can be restored from Arrow."""
 
     @property
     def equals(self) -> Callable[..., bool]: ...
@@ -66,44 +66,44 @@ FORMS = (
 )
 
 
-def as_table(given: Any, what: str = "table") -> tuple[pa.Table, RestoreType]:
-    """A table as one of Arrow, and the way back to its own kind. No copy is made where none is needed.
+def as_table(data: Any, argument: str = "table") -> tuple[pa.Table, RestoreType]:
+    """A table as one of Arrow, and the function that restores its own kind. Nothing is copied without need.
 
     Args:
-        what: names it in messages.
+        argument: name of the argument for messages.
 
     Raises:
         TypeError: another kind of object.
         ColumnError: a column that Arrow has no type for.
     """
-    if isinstance(given, pa.Table):
-        return given, lambda table: table
-    if isinstance(given, pa.RecordBatch):
-        return pa.Table.from_batches([given]), _as_batch
-    if isinstance(given, list) and all(isinstance(row, Mapping) for row in given):
-        return _from_rows(given, what)
-    if isinstance(given, Mapping) and all(isinstance(column, list | tuple) for column in given.values()):
-        return _from_columns(given, what)
-    library = type(given).__module__.partition(".")[0]
-    if library == "polars" and hasattr(given, "to_arrow"):
-        return _converted(given.to_arrow, what), _as_polars
-    if library == "pandas" and hasattr(given, "columns"):
-        index = given.index
+    if isinstance(data, pa.Table):
+        return data, lambda table: table
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data]), _as_batch
+    if isinstance(data, list) and all(isinstance(row, Mapping) for row in data):
+        return _from_rows(data, argument)
+    if isinstance(data, Mapping) and all(isinstance(column, list | tuple) for column in data.values()):
+        return _from_columns(data, argument)
+    library = type(data).__module__.partition(".")[0]
+    if library == "polars" and hasattr(data, "to_arrow"):
+        return _converted(data.to_arrow, argument), _as_polars
+    if library == "pandas" and hasattr(data, "columns"):
+        index = data.index
 
         def restore(table: pa.Table) -> Any:
             return table.to_pandas().set_axis(index)
 
-        return _converted(lambda: pa.Table.from_pandas(given, preserve_index=False), what), restore
-    if library == "datasets" and hasattr(given, "with_format"):
-        converted: pa.Table = _converted(lambda: given.with_format("arrow")[:], what)
-        return converted, lambda table: type(given).from_dict(table.to_pydict())
-    if hasattr(given, "__arrow_c_stream__"):
-        return _converted(lambda: pa.RecordBatchReader.from_stream(given).read_all(), what), lambda table: table
-    raise TypeError(f"{what} is {described(given)}; give {FORMS}")
+        return _converted(lambda: pa.Table.from_pandas(data, preserve_index=False), argument), restore
+    if library == "datasets" and hasattr(data, "with_format"):
+        converted: pa.Table = _converted(lambda: data.with_format("arrow")[:], argument)
+        return converted, lambda table: type(data).from_dict(table.to_pydict())
+    if hasattr(data, "__arrow_c_stream__"):
+        return _converted(lambda: pa.RecordBatchReader.from_stream(data).read_all(), argument), lambda table: table
+    raise TypeError(f"{argument} is {described(data)}; give {FORMS}")
 
 
 def has_nothing(table: pa.Table) -> bool:
-    """Whether there are neither rows nor columns of a user: nothing in, nothing out."""
+    """Whether a table has neither rows nor columns of a user, so that it is returned as it is."""
     return not len(table) and set(table.column_names) <= {ROW_INFO}
 
 
@@ -117,31 +117,35 @@ def read_table(path: str | Path) -> pa.Table:
     return pa.concat_tables(list(read_tables(file)))
 
 
-def _from_rows(rows: Sequence[Mapping[str, Any]], what: str) -> tuple[pa.Table, RestoreType]:
-    """Each value as text by itself, as from a line of JSON; the values come back as they were given."""
+def _from_rows(rows: Sequence[Mapping[str, Any]], argument: str) -> tuple[pa.Table, RestoreType]:
+    """A table of rows; each value becomes text by itself, as in a line of JSON. Restored rows have the values as they
+    were."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"{what} has the key {described(name)}; name columns by strings")
+            raise TypeError(f"{argument} has the key {described(name)}; name columns by strings")
     texts = {name: [_as_bytes(row.get(name)) for row in rows] for name in names}
     columns = {name: pa.array(values, pa.binary()).view(pa.string()) for name, values in texts.items()}
     nested = [[name for name, value in row.items() if not _is_single(value)] for row in rows]
     infos = [{"nested": names_of_row} if names_of_row else None for names_of_row in nested]
 
     def restore(table: pa.Table) -> list[dict[str, Any]]:
-        kept = [name for name in table.column_names if name in columns]
-        added = table.drop_columns(kept).to_pylist()
-        return [{**{name: row.get(name) for name in kept}, **more} for row, more in zip(rows, added, strict=True)]
+        input_names = [name for name in table.column_names if name in columns]
+        outputs = table.drop_columns(input_names).to_pylist()
+        return [
+            {**{name: row.get(name) for name in input_names}, **output}
+            for row, output in zip(rows, outputs, strict=True)
+        ]
 
     return pa.table({**columns, ROW_INFO: pa.array(infos, INFO)}), restore
 
 
-def _from_columns(columns: Mapping[str, Any], what: str) -> tuple[pa.Table, RestoreType]:
+def _from_columns(columns: Mapping[str, Any], argument: str) -> tuple[pa.Table, RestoreType]:
     lengths = {len(column) for column in columns.values()}
     if len(lengths) > 1:
-        raise ColumnError(f"{what} has lists of {' and '.join(map(str, sorted(lengths)))} items; give equally many")
+        raise ColumnError(f"{argument} has lists of {' and '.join(map(str, sorted(lengths)))} items; give equally many")
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    table, restore = _from_rows(rows, what)
+    table, restore = _from_rows(rows, argument)
 
     def as_columns(scored: pa.Table) -> dict[str, list[Any]]:
         restored = restore(scored)
@@ -151,14 +155,14 @@ def _from_columns(columns: Mapping[str, Any], what: str) -> tuple[pa.Table, Rest
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether a value is null, not a number, not a time, or what pandas has for all of them."""
+    """Whether a value is null, NaN, NaT, or ``NA`` of pandas."""
     if isinstance(value, Real | Decimal | datetime | np.datetime64 | np.timedelta64):
         return not isinstance(value, Integral) and spell(value) is None
     return value is None or type(value).__name__ == "NAType"
 
 
 def _is_single(value: Any) -> bool:
-    """Whether a value is null, a text, or another single value that is written as text: no list, object or bytes."""
+    """Whether a value is null or a single value that is written as text, and not a list, an object or bytes."""
     try:
         return _is_missing(value) or spell(value) is not None
     except ValueError:  # an integer of thousands of digits
@@ -175,16 +179,16 @@ def _as_bytes(value: Any) -> bytes | None:
         is_nested = isinstance(value, Mapping | list | tuple | set | frozenset | np.ndarray)
         text = json_text(value) if is_nested else spell(value)
         return to_bytes(repr(value) if text is None else text)
-    except (ValueError, TypeError, RecursionError):  # nothing that a fact or a text can be: an error of the row
+    except (ValueError, TypeError, RecursionError):  # neither a fact nor a text: an error of the row
         return f"a {type(value).__name__} that cannot be written as text".encode()
 
 
-def _converted(convert: Callable[[], pa.Table], what: str) -> pa.Table:
+def _converted(convert: Callable[[], pa.Table], argument: str) -> pa.Table:
     try:
         return convert()
     except (pa.ArrowException, UnicodeError) as error:
         raise ColumnError(
-            f"{what} has a column whose values have no common type: {' '.join(str(error).split())}; give a list of "
+            f"{argument} has a column whose values have no common type: {' '.join(str(error).split())}; give a list of "
             "dictionaries, whose rows are read one by one"
         ) from error
 
@@ -204,8 +208,9 @@ def json_text(value: Any) -> str:
     """A value of Python as JSON, its single values by :func:`spell`: numbers and Booleans as such, the rest as text.
 
     Raises:
-        TypeError: an object that JSON has no form for. ValueError: an integer of thousands of digits.
-        RecursionError: it is nested too deeply.
+        TypeError: an object that JSON has no form for.
+        ValueError: an integer of thousands of digits.
+        RecursionError: a value that is nested too deeply.
     """
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
@@ -234,10 +239,10 @@ _FORMS = (
 
 
 def from_python(rows: Iterable[Iterable[TripleLike]]) -> FactTable:
-    """Intern triples given as Python objects; blank parts make a row malformed, half a character ``invalid_utf8``.
+    """Intern triples of Python objects; a blank part makes a row malformed, half a surrogate pair ``invalid_utf8``.
 
-    Any other iterable than a list is refused: a dictionary of three other keys, or a string of three characters, has
-    three parts too, and the label of such a fact would be meaningless.
+    A dictionary or a string in place of the list of triples is refused: a dictionary of three other keys, or a string
+    of three characters, has three parts too, and the label of such a fact would be meaningless.
 
     Raises:
         TypeError: not an ordered iterable, or an element that is not a triple; names the element and its position.
@@ -263,7 +268,7 @@ def from_python(rows: Iterable[Iterable[TripleLike]]) -> FactTable:
 
 
 def from_pairs(pairs: Sequence[tuple[Iterable[TripleLike], str | None]]) -> Rows:
-    """Put (triples, text) pairs of Python objects together.
+    """Rows of (triples, text) pairs of Python objects.
 
     Raises:
         TypeError: a text or a triple of another type.
@@ -272,27 +277,27 @@ def from_pairs(pairs: Sequence[tuple[Iterable[TripleLike], str | None]]) -> Rows
 
 
 def from_fact_pairs(pairs: Sequence[tuple[Iterable[str], str | None]]) -> Rows:
-    """Put (facts, text) pairs of Python objects together; each fact is a sentence.
+    """Rows of (facts, text) pairs of Python objects; each fact is a sentence.
 
     Raises:
         TypeError: a text or a fact of another type.
     """
-    given = [[to_bytes(fact) for fact in strings("facts", facts)] for facts, _ in pairs]
-    facts = from_sentences(pa.array(given, pa.list_(pa.large_binary())))
-    return from_arrow(facts, _texts([text for _, text in pairs]))
+    sentences = [[to_bytes(fact) for fact in strings("facts", facts)] for facts, _ in pairs]
+    table = from_sentences(pa.array(sentences, pa.list_(pa.large_binary())))
+    return from_arrow(table, _texts([text for _, text in pairs]))
 
 
 def from_attribute_pairs(pairs: Sequence[tuple[Mapping[str, Any], str | None]]) -> Rows:
-    """Put (attributes, text) pairs of Python objects together.
+    """Rows of (attributes, text) pairs of Python objects.
 
     Raises:
         TypeError: a text or attributes of another type.
     """
-    given = [attributes for attributes, _ in pairs]
-    for attributes in given:
+    objects = [attributes for attributes, _ in pairs]
+    for attributes in objects:
         if not isinstance(attributes, Mapping):
             raise TypeError(f"attributes is {described(attributes)}; give a dictionary of attributes")
-    return from_arrow(from_attributes(given), _texts([text for _, text in pairs]))
+    return from_arrow(from_attributes(objects), _texts([text for _, text in pairs]))
 
 
 def _texts(texts: Sequence[str | None]) -> pa.Array:

@@ -1,5 +1,5 @@
-"""Columns that pass through, as Parquet may hold them: its strings are UTF-8, and readers refuse a whole file for one
-byte that is not. Such bytes are written as U+FFFD."""
+"""Valid strings in columns that pass through: strings of Parquet are UTF-8, and readers refuse a whole file for one
+invalid byte. Such bytes are written as U+FFFD."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from ..metric.facts import encode
 from ..metric.values import flatten, is_list, is_text
 
 REPLACED_BYTES = "replaced_bytes"
-"""The note of a row of which a column that passes through was changed."""
+"""The note of a row with invalid bytes in a column that passes through."""
 Mask = npt.NDArray[np.bool_]
 
 
 def replace_bytes(table: pa.Table) -> tuple[pa.Table, Mask]:
-    """A table whose strings are all UTF-8, and the rows that were not: bool, *Shape:* (rows,)."""
+    """A table with valid UTF-8 in all strings, and the rows that had invalid bytes: bool, *Shape:* (rows,)."""
     replaced = np.zeros(table.num_rows, bool)
-    for place, field in enumerate(table.schema):
-        column = table.column(place)
+    for position, field in enumerate(table.schema):
+        column = table.column(position)
         if not _is_valid(column):
             chunks = [_replaced(chunk) for chunk in column.chunks]
             column = pa.chunked_array([valid for valid, _ in chunks], field.type)
-            table = table.set_column(place, field, column)
+            table = table.set_column(position, field, column)
             replaced |= np.concatenate([mask for _, mask in chunks])
     return table, replaced
 
 
 def with_note(notes: pa.Array, replaced: Mask) -> pa.Array:
-    """The notes of rows, with :data:`REPLACED_BYTES` last for those that were ``replaced``, and for no others: notes of
-    an earlier output are of its columns."""
+    """The notes of rows, with :data:`REPLACED_BYTES` last for exactly the ``replaced`` rows: a note from an earlier
+    output is about the columns of that output."""
     earlier = pc.fill_null(pc.match_substring(notes, REPLACED_BYTES), False).to_numpy(zero_copy_only=False)
     if not (replaced | earlier).any():
         return notes
     rows = notes.to_pylist()
     for row in np.flatnonzero(replaced | earlier).tolist():
-        others = [note for note in (rows[row] or "").split("+") if note not in ("", REPLACED_BYTES)]
-        rows[row] = "+".join([*others, *([REPLACED_BYTES] if replaced[row] else [])]) or None
+        row_notes = [note for note in (rows[row] or "").split("+") if note not in ("", REPLACED_BYTES)]
+        rows[row] = "+".join([*row_notes, *([REPLACED_BYTES] if replaced[row] else [])]) or None
     return pa.array(rows, notes.type)
 
 
@@ -52,7 +52,8 @@ def _is_valid(values: pa.Array | pa.ChunkedArray) -> bool:
 
 
 def _replaced(array: pa.Array) -> tuple[pa.Array, Mask]:
-    """Values whose strings are all UTF-8, of the same type, and those that were not: bool, *Shape:* (values,)."""
+    """Values of the same type with valid UTF-8 in all strings, and those that had invalid bytes: bool, *Shape:*
+    (values,)."""
     kind, rows = array.type, np.zeros(len(array), bool)
     if _is_valid(array):
         return array, rows
