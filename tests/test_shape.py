@@ -27,7 +27,8 @@ IMPORTS_OF_A_MODULE = 17  # audit/builder, which puts an audit together from a m
 # 34,200 with metric/plain, scorer templates try, scorer compare, contradicted facts and languages. 1,900 more: fields
 # are documented on lines of their own.
 # 400 more for the same in inference, scoring, audit and evaluation.
-LINES = 36_500
+# 150 in evaluation/noted_texts and its callers: comparisons without texts in other languages.
+LINES = 36_650
 LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS = 1
 # Functions with a local or a parameter named `found` or `one`, which do not say what they hold.

@@ -234,3 +234,5 @@ class GroupFigures(DocumentPart):
     """Rows that are neither reused nor in the baseline (``rows``), and how many of them count for each rate."""
     left_out: Rate | None = None
     """Rows that leave a fact out instead of saying it wrongly; null where that is not known."""
+    not_ok_by_note: dict[str, int] = field(default_factory=dict)
+    """Rows with a kind of note that are not OK or have an error."""

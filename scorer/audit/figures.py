@@ -115,6 +115,7 @@ def group_figures(rates: RunRates, grouping: Grouping) -> list[GroupFigures]:
                 rough={"OK": by_label[0], "not_OK": sum(by_label[1:])},
                 errors=_named(counts.errors[code], run.errors),
                 notes=_named(counts.notes[code], run.notes),
+                not_ok_by_note=_named(counts.not_ok_by_notes[code], run.notes),
                 rates={name: sample.rate for name, sample in samples[code].items()},
                 design_effects={name: sample.effect for name, sample in samples[code].items()},
                 left_out=rate(int(counts.states[code][LEFT_OUT].sum()), int(counts.states[code].sum()))

@@ -308,9 +308,22 @@ def _other_language(groups: Sequence[GroupFigures]) -> Iterator[Finding]:
     shares = [(group.notes.get(OTHER_LANGUAGE, 0) / group.rows, group) for group in groups if group.rows]
     severity: Severity = "warn" if max(share for share, _ in shares) >= LEAST_DIFFERENCE else "info"
     most = sorted((part for part in shares if part[0] and part[1].group), key=lambda part: -part[0])[:MOST_NAMED]
-    lines = [f"{name_of(group.group)}: {percent(share)} of {group.rows:,}" for share, group in most]
+    lines = [
+        f"{name_of(group.group)}: {percent(share)} of {group.rows:,}; {_not_ok_without(group, OTHER_LANGUAGE)}"
+        for share, group in most
+    ]
     text = f"{count:,} of {groups[0].rows:,} texts are probably in a language that the model does not read"
-    yield Finding(kind="language", severity=severity, message=f"{text}; their labels say little", evidence=lines)
+    text += f"; their labels say little; {_not_ok_without(groups[0], OTHER_LANGUAGE)}"
+    yield Finding(kind="language", severity=severity, message=text, evidence=lines)
+
+
+def _not_ok_without(group: GroupFigures, note: str) -> str:
+    """The not_OK rate of the rows of a group without a note, and of all its rows."""
+    noted, not_ok = group.notes[note], group.rates["not_ok_rate"]
+    if noted == group.rows:
+        return "all rows have this note"
+    rest = (not_ok.count - group.not_ok_by_note.get(note, 0)) / (group.rows - noted)
+    return f"not OK: {percent(rest)} of the other rows, {percent(not_ok.value or 0.0)} of all"
 
 
 def scored_with(signature: str, template_file: str | None) -> tuple[BundleShown, TemplatesShown]:

@@ -15,7 +15,7 @@ from ..metric.verdict import FINE
 from ..stats.intervals import ClusterSums
 from .database import Database, Grouping, Ints, parts
 from .document import Confidence, Repeated, Why
-from .scan import BLANK, FINE_LABEL, STATES, Bools, ScannedRun
+from .scan import BLANK, FINE_LABEL, FINE_OF, STATES, Bools, ScannedRun
 
 Masks = Mapping[str, tuple[Bools, Bools]]
 BUCKETS = 10
@@ -34,6 +34,8 @@ class GroupRowCounts(NamedTuple):
     """Rows by kind of error."""
     notes: Ints
     """Rows by joined notes."""
+    not_ok_by_notes: Ints
+    """Rows by joined notes that are not OK or have an error."""
     reused: Ints
     """Reused labels. *Shape:* (groups,)."""
 
@@ -138,13 +140,17 @@ def row_counts(run: ScannedRun, grouping: Grouping) -> GroupRowCounts:
         f"SELECT {run.database.column(grouping)}, state, error, note, reused AND {_FINE} >= 0, count(*) "
         f"FROM {run.table} GROUP BY ALL"
     )
+    not_ok_times = np.where(FINE_OF[states] == OK, 0, times)
     tables = []
-    for codes, size in ((states, STATES), (errors, len(run.errors)), (notes, len(run.notes)), (labelled, 2)):
+    for codes, size, rows in (
+        (states, STATES, times), (errors, len(run.errors), times), (notes, len(run.notes), times),
+        (notes, len(run.notes), not_ok_times), (labelled, 2, times),
+    ):  # fmt: skip
         counts = np.zeros((run.groups(grouping), size + 1), np.int64)  # the last column is that of -1
-        np.add.at(counts, (group, codes), times)
+        np.add.at(counts, (group, codes), rows)
         tables.append(counts[:, :size])
-    by_state, by_error, by_notes, by_reuse = tables
-    return GroupRowCounts(by_state, by_error, by_notes, by_reuse[:, 1])
+    by_state, by_error, by_notes, not_ok_by_notes, by_reuse = tables
+    return GroupRowCounts(by_state, by_error, by_notes, not_ok_by_notes, by_reuse[:, 1])
 
 
 def moved(run: ScannedRun, grouping: Grouping) -> Ints:

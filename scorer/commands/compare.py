@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..evaluation import CompareOptions
 from ..system.arguments import option
-from .console import INTERVAL, WHOLE, interval, number, print_result, say, share, table
+from .console import INTERVAL, WHOLE, interval, kinds, number, print_result, say, share, table
 from .options import JSON, ScoredArgument, local, written
 
 if TYPE_CHECKING:
@@ -51,7 +51,10 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     from ..evaluation.comparison_files import TITLES, cell, columns_of
 
     console.print(comparison.headline)
-    console.print(f"signature: {comparison.signature or 'no signature'}\n")
+    console.print(f"signature: {comparison.signature or 'no signature'}")
+    if comparison.excluded:
+        console.print(f"left out: texts with a note: {kinds(comparison.excluded)}")
+    console.print()
     columns = columns_of(comparison)
     rates = table(comparison.by, "texts", "labels", *(column.title for column in columns))
     for system in comparison.systems:

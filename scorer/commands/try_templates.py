@@ -93,6 +93,9 @@ def _items(value: Any, name: str) -> Iterable[Any]:
 def _print(console: Console, report: TrialReport, file: Path | None, command: str) -> None:
     console.print(f"{report.rows:,} rows, {share(report.ok)} of them OK (reading: {report.reading})")
     console.print(f"texts that the facts do not say: {share(report.unsupported)}")
+    if report.other_language:
+        texts = f"{report.other_language:,} of {report.rows:,} texts"
+        console.print(f"{texts} are probably in a language that the model does not read; leave their rows out")
     compares = report.ok_without is not None
     console.print(
         f"{'predicate':28} {'facts':>6} {'pass':>6} {'value as it is':>15} {'other notation':>15} {'no template':>12}"

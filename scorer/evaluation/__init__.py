@@ -53,6 +53,9 @@ class CompareOptions(CheckedFields):
     inputs: str | None = option(
         "Column that identifies the input. Default: the facts.", "NAME", None, name="--input-column"
     )
+    exclude_notes: tuple[str, ...] = option(
+        "Leave out texts with this note, for example other_language. Repeatable.", "NOTE", (), name="--exclude-note"
+    )
     allow_partial: bool = option("Accept an output that is not finished, or of which parts are missing.", default=False)
 
 

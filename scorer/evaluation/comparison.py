@@ -16,7 +16,9 @@ from ..system.codec import Record
 from ..system.numbers import percent
 from . import CompareOptions as CompareOptions
 from .gold import find_inputs
-from .sampling import read_labels
+from .label_figures import Indices
+from .noted_texts import NOTE, exclude_notes, other_language_remark
+from .sampling import LabelledOutput, read_labels
 from .systems import CONTRADICTED, Agreement, ComparedPair, ComparedSystem, Systems
 from .true_rates import RATES, read_all_labels
 
@@ -33,6 +35,7 @@ class Comparison(Record, frozen=True, kw_only=True):
         finished: whether the run is complete.
         by: column of the systems.
         labels: number of rows with a human label.
+        excluded: number of texts that were left out for a note, by note.
         systems: systems from the best to the worst, by the not_OK rate: the true one, if there are human labels.
         pairs: pairs of systems that share inputs.
         agreement: agreement of the metric with people; empty without human labels.
@@ -46,6 +49,7 @@ class Comparison(Record, frozen=True, kw_only=True):
     finished: bool
     by: str
     labels: int
+    excluded: dict[str, int]
     systems: list[ComparedSystem]
     pairs: list[ComparedPair]
     agreement: list[Agreement]
@@ -70,22 +74,22 @@ def compare(
 
     Raises:
         ColumnError: no column of systems, or none that identifies the inputs.
-        UsageError: fewer than two systems, or too many; no two of them have a text for the same input.
+        UsageError: fewer than two systems, too many, or an unknown note; no two of them have a text for the same input.
         ScorerError: the output or the labels cannot be used.
     """
-    more = [column for column in (options.by, options.inputs, CONTRADICTED.removesuffix("_rate")) if column]
-    output = read_labels(out, name, more, options.allow_partial, with_facts=True)
+    more = [column for column in (options.by, options.inputs) if column]
+    figures = (CONTRADICTED.removesuffix("_rate"), NOTE)
+    output = read_labels(out, name, more, options.allow_partial, output_columns=figures, with_facts=True)
     if not output.scored.finished:
         note(f"{name} is not finished: the figures cover only the shards that are done")
     inputs = find_inputs(output.scored, output.output.columns, options.inputs)
     if not inputs.known:
         raise ColumnError(f"no column of {name} identifies the inputs; keep the facts, or name one with --input-column")
-    codes, names = output.groups(options.by)
-    if len(names) < 2:
-        raise UsageError(f"{name} has one value of {options.by!r} ({names[0]}); compare needs two systems or more")
-    if len(names) > MOST_SYSTEMS:
-        raise UsageError(f"{name} has {len(names):,} values of {options.by!r}, more than {MOST_SYSTEMS}; see --by")
+    codes, names = _systems_of(output, options.by)
     human = read_all_labels(output, labels) if labels else {}
+    output, human, excluded = exclude_notes(output, human, options.exclude_notes)
+    if remark := other_language_remark(output, codes, names):
+        note(remark)
     if any(label == "not_OK" for label in human.values()):
         note("some labels are not_OK, which names no side: there are no true rates of omission and hallucination")
     compared = Systems(output, codes, names, inputs.codes, human)
@@ -103,11 +107,22 @@ def compare(
         finished=output.scored.finished,
         by=options.by,
         labels=len(human),
+        excluded=excluded,
         systems=systems,
         pairs=pairs,
         agreement=compared.agreement(),
         next=[] if human else next_commands(name, options.by, sum(system.rows for system in systems)),
     )
+
+
+def _systems_of(output: LabelledOutput, by: str) -> tuple[Indices, list[str]]:
+    """The system of each row, int64, *Shape:* (rows,), and the names of the systems: two or more, and not too many."""
+    codes, names = output.groups(by)
+    if len(names) < 2:
+        raise UsageError(f"{output.name} has one value of {by!r} ({names[0]}); compare needs two systems or more")
+    if len(names) > MOST_SYSTEMS:
+        raise UsageError(f"{output.name} has {len(names):,} values of {by!r}, more than {MOST_SYSTEMS}; see --by")
+    return codes, names
 
 
 def next_commands(name: str, by: str, rows: int) -> list[str]:

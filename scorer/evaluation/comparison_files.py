@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..errors import UsageError
 from ..system.numbers import percent
-from .comparison import Comparison
+from .comparison import Comparison, joined
 from .systems import CONTRADICTED, LEVEL, ComparedSystem
 from .true_rates import RATES
 
@@ -83,6 +83,7 @@ def _best(comparison: Comparison) -> str:
 
 def _caption(comparison: Comparison) -> str:
     source = f"; true rates are estimated from {comparison.labels:,} human labels" if comparison.labels else ""
+    source += f"; without texts noted as {joined([*comparison.excluded])}" if comparison.excluded else ""
     test = "" if comparison.labels else "McNemar's exact test, "
     return (
         f"Share of texts with each kind of error, with 95% intervals{source}. {MARK}: different from "

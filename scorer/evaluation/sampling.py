@@ -99,6 +99,7 @@ def read_labels(
     more: Sequence[str] = (),
     allow_partial: bool = False,
     *,
+    output_columns: Sequence[str] = (),
     with_facts: bool = False,
 ) -> LabelledOutput:
     """Read the labels of a run's output or its parts, or of a single scored file, and other columns that it has.
@@ -106,6 +107,7 @@ def read_labels(
     Args:
         name: name of the output, for people.
         more: names of further columns to read.
+        output_columns: further output columns to read, by their names without prefix.
         with_facts: read the columns of facts, too; they identify the inputs.
 
     Raises:
@@ -115,7 +117,8 @@ def read_labels(
     columns = output.columns
     key = columns.output("row_key")
     facts = fact_columns(columns) if with_facts else ()
-    scored = load(output, [columns.output("fine"), columns.output("rough"), key, *facts, *more])
+    labels = [columns.output(column) for column in ("fine", "rough", "row_key", *output_columns)]
+    scored = load(output, [*labels, *facts, *more])
     sides, rough = predicted(scored, columns)
     fine = rough if sides is None else sides
     if not len(fine):

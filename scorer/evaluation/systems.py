@@ -46,7 +46,7 @@ class ComparedSystem(Record, frozen=True, kw_only=True):
     Attributes:
         system: name of the system.
         rows: texts with a label of the metric.
-        errors: texts without one, which are left out.
+        errors: texts without one or with an excluded note, which are left out.
         rates: the metric's rates, with 95 % intervals over inputs.
         labels: texts with a human label.
         true: true rates, by rate; empty without human labels.

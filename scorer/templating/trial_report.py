@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..metric import Reading
 from ..metric.fact_templates import Templates
+from ..metric.languages import LanguageSide
 from ..metric.slots import unquoted
 from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
@@ -49,6 +50,8 @@ class TrialReport(Record, frozen=True, kw_only=True):
     """Share of rows that are ``OK``."""
     unsupported: float
     """Share of rows with a text that the facts do not say."""
+    other_language: int
+    """Rows with a text that is probably in a language that the model does not read."""
     reading: Reading
     """The reading of the run."""
     predicates: list[PredicateTrial]
@@ -89,7 +92,8 @@ def try_templates(
         check_settings(options, settings.columns)
         windows = read_sample(inputs, form, delimiter, settings.columns, rows)
         content = _read_content(settings, scorer.engine.bundle.templates_file)
-        return _report(Trial(scorer.engine, windows, options), templates, content, settings.reading)
+        trial, languages = Trial(scorer.engine, windows, options), scorer.pipeline.languages
+        return _report(trial, templates, content, settings.reading, languages)
 
 
 def _read_content(settings: Settings, of_bundle: Path | None) -> Content:
@@ -99,7 +103,9 @@ def _read_content(settings: Settings, of_bundle: Path | None) -> Content:
     return {} if file is None else dict(json.loads(file.read_text(encoding="utf-8-sig")))
 
 
-def _report(trial: Trial, templates: Templates, content: Content, reading: Reading) -> TrialReport:
+def _report(
+    trial: Trial, templates: Templates, content: Content, reading: Reading, languages: LanguageSide | None
+) -> TrialReport:
     judged = trial.judge(templates, reading)
     without = trial.judge(Templates(), reading) if content and trial.has_backoff else None
     predicates = sorted(_predicates(judged, templates, without), key=lambda predicate: predicate.passed)
@@ -116,6 +122,7 @@ def _report(trial: Trial, templates: Templates, content: Content, reading: Readi
         rows=len(judged),
         ok=share(judged, lambda row: row.is_ok),
         unsupported=share(judged, lambda row: not row.supported),
+        other_language=0 if languages is None else sum(languages.is_other(row.text) for row in judged),
         reading=reading,
         predicates=predicates,
         hints=[

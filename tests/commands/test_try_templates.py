@@ -139,3 +139,14 @@ def test_a_template_is_compared_with_none(tmp_path: Path, model: str) -> None:
     (predicate,) = found["predicates"]
     assert (predicate["passed"], predicate["passed_without"]) == (0, 1)
     assert (found["ok"], found["ok_without"]) == (0, 1)
+
+
+def test_texts_in_another_language_are_counted(tmp_path: Path, model: str) -> None:
+    data = tmp_path / "data.jsonl"
+    texts = ["Ash is a pub.", "Das Restaurant Ash liegt am Fluss und ist sehr familienfreundlich."]
+    data.write_text("".join(json.dumps({"triples": ["Ash | eatType | pub"], "text": text}) + "\n" for text in texts))
+    said = scorer("templates", "try", data, "--bundle", model).stdout
+    assert "1 of 2 texts are probably in a language that the model does not read; leave their rows out" in said
+    data.write_text(data.read_text().splitlines()[0] + "\n")
+    assert "in a language" not in scorer("templates", "try", data, "--bundle", model).stdout
+    assert json.loads(scorer("templates", "try", data, "--bundle", model, "--json").stdout)["other_language"] == 0
