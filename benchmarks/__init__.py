@@ -1,5 +1,6 @@
-"""This program measured: ``speed/`` against other runtimes, ``paper/`` against other metrics; ``results/``: what was
-measured, each file with its machine; ``figures.py``: the pictures of the documentation."""
+"""This program measured: ``speed/`` against other runtimes, ``paper/`` against other metrics, ``quality/`` its options
+against the default; ``results/``: what was measured, each file with its machine; ``figures.py``: the pictures of the
+documentation."""
 
 from pathlib import Path
 
