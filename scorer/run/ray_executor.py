@@ -24,8 +24,9 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from ..errors import DeviceError, ScorerError
+from ..storage.opened_file import OpenedFile, RefusedError
 from ..storage.run_plan import Plan
-from ..storage.shards import InputFile, OpenedFile, RefusedError, Shard
+from ..storage.shards import InputFile, Shard
 from ..system.codec import decode, encode, program_version
 from ..system.processors import usable_cpus
 from ..system.worker_process import WorkerEnd, WorkerHandle

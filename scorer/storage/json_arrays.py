@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from .shards import RefusedError
+from .opened_file import RefusedError
 
 MOST_ELEMENT = 64 << 20
 _CHUNK = 1 << 16

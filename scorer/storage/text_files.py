@@ -24,8 +24,8 @@ from ..system.files import ROW_INFO
 from ..system.json_values import is_nested, list_items, object_members, value_text
 from ..system.waiting import note_progress
 from .json_arrays import array_elements
+from .opened_file import MAGIC_BYTES, OpenedFile, RefusedError, other_format
 from .receipts import Groups, Identity
-from .shards import MAGIC_BYTES, OpenedFile, RefusedError, other_format
 
 MALFORMED_JSON = "malformed_json"
 MALFORMED_ROW = "malformed_row"

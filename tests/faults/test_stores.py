@@ -16,7 +16,7 @@ import pytest
 
 from scorer.storage import lock
 from scorer.storage.location import StoreUri
-from scorer.storage.shards import OpenedFile
+from scorer.storage.opened_file import OpenedFile
 from scorer.storage.store import open_store
 from tests.faults import harness
 from tests.faults.conftest import StoreTrial, download, new_prefix, objects, upload

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scorer.storage import json_arrays
 from scorer.storage.json_arrays import array_elements
-from scorer.storage.shards import RefusedError
+from scorer.storage.opened_file import RefusedError
 
 VALUES: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec="utf-8"), max_size=8),

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from scorer.errors import ShardError
 from scorer.storage import shards as shards_module
 from scorer.storage.input_tables import read_tables
-from scorer.storage.shards import InputFile, ParquetSource, group_ranges, limit_rows, read_shards, read_windows
+from scorer.storage.parquet_files import ParquetSource, group_ranges
+from scorer.storage.shards import InputFile, limit_rows, read_shards, read_windows
 from scorer.storage.user_files import write_parquet
 from scorer.storage.windows import row_bytes
 from tests.storage.records import make_shard

@@ -21,7 +21,8 @@ from scorer.metric.inputs import find_columns
 from scorer.storage import text_files
 from scorer.storage.input_files import find_files
 from scorer.storage.input_tables import read_tables
-from scorer.storage.shards import OpenedFile, RefusedError, read_shards
+from scorer.storage.opened_file import OpenedFile, RefusedError
+from scorer.storage.shards import read_shards
 from scorer.storage.text_files import TextLines
 from scorer.system.files import ROW_INFO, Format, format_of
 from tests.storage.tables import input_of
