@@ -15,7 +15,7 @@ import pytest
 from scorer import __version__
 from scorer.errors import DeviceError, ScorerError, UsageError
 from scorer.inference.bundle import Bundle
-from scorer.run.executors import Inspect, Open
+from scorer.run.executors import Inspect, Open, Score, ShardResult
 from scorer.run.ray_cluster import (
     Demand,
     Node,
@@ -28,11 +28,12 @@ from scorer.run.ray_cluster import (
     slots_of,
     with_files_of,
 )
-from scorer.run.ray_executor import RayActor
+from scorer.run.ray_executor import Ray, RayActor
 from scorer.scoring.settings import Settings
-from scorer.storage.shards import InputFile
+from scorer.storage.shards import InputFile, read_shards
 from scorer.system.codec import decode, encode
 from tests.bundles import make_bundle
+from tests.storage.tables import rows_table, write
 
 HEAD = Node("aa" * 8, "head", 0, 0)
 CPU = Node("bb" * 8, "big", 16, 0)
@@ -74,6 +75,21 @@ def test_a_node_with_another_version_has_no_worker(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(get=None))
     state, reason = RayActor().prepare("9.9")
     assert state == "refused" and f"d2t-scorer {__version__}, the driver has 9.9" in reason
+
+
+@pytest.mark.parametrize(
+    ("unseen", "is_there", "is_refused"), [(True, True, True), (True, False, False), (False, True, False)]
+)
+def test_a_worker_is_refused_where_the_driver_alone_sees_the_input(
+    tmp_path: Path, unseen: bool, is_there: bool, is_refused: bool
+) -> None:
+    file = InputFile(uri=write(tmp_path / "a.parquet", rows_table(5)), relative="a.parquet")
+    (shard,) = read_shards(file)[1]
+    if not is_there:
+        (tmp_path / "a.parquet").unlink()
+    result = ShardResult(relative="a.parquet", error="a.parquet: cannot be opened", kind="unreadable", unseen=unseen)
+    refusal = Ray.refusal(SimpleNamespace(), Score(shard=shard), result)  # type: ignore[arg-type]  # no cluster
+    assert ("does not see the inputs as the driver does" in refusal) == is_refused
 
 
 def test_the_actor_answers_as_a_worker_process(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scorer.errors import ShardError
+from scorer.errors import ShardError, UnseenInputError
 from scorer.storage import shards as shards_module
 from scorer.storage.input_tables import read_tables
 from scorer.storage.parquet_files import ParquetSource, group_ranges
@@ -47,6 +47,19 @@ def test_what_is_not_parquet_is_unreadable_and_not_waited_for(tmp_path: Path) ->
             read_shards(InputFile(uri=str(tmp_path / name), relative="a.parquet"))
         assert caught.value.kind == "unreadable"
         assert str(caught.value).startswith(f"{tmp_path / name}: ") and "\n" not in str(caught.value)
+
+
+def test_an_input_that_another_machine_may_read_is_told_from_a_damaged_one(tmp_path: Path) -> None:
+    uri = write(tmp_path / "a.parquet", rows_table(10))
+    (shard,) = read_shards(input_of(uri))[1]
+    columns = SimpleNamespace(needed=None)
+    path, seen = Path(uri), []
+    for change in (lambda: write(path, rows_table(11)), path.unlink, lambda: path.write_bytes(b"PAR1 and no end")):
+        change()
+        with pytest.raises(ShardError) as caught:
+            list(read_windows(shard, lambda schema: columns, max_rows=4, max_bytes=1 << 20))
+        seen.append((isinstance(caught.value, UnseenInputError), caught.value.kind))
+    assert seen == [(True, "unreadable"), (True, "unreadable"), (False, "unreadable")]
 
 
 def test_row_groups_are_put_together_up_to_the_limit() -> None:
