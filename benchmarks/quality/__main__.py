@@ -23,6 +23,7 @@ SetsArgument = Annotated[list[str] | None, typer.Argument(metavar="SET", help="D
 DataOption = Annotated[Path, typer.Option("--data", help="Folder of the evaluation data.")]
 RowsOption = Annotated[int, typer.Option("--rows", min=1, help="Rows of each set, by a hash of their ids.")]
 BundleOption = Annotated[str, typer.Option("--bundle", metavar="B", help="Bundle folder, or `embedded`.")]
+PrecisionOption = Annotated[str, typer.Option("--precision", help="Precision of the figures by fact.")]
 DATA = Path("../shared/data")
 
 
@@ -83,17 +84,23 @@ def one_side_command(
 
 @app.command("contradicted")
 def contradicted_command(
-    data: DataOption = DATA, rows: RowsOption = 1000, bundle: BundleOption = "embedded", precision: str = "auto"
+    data: DataOption = DATA,
+    rows: RowsOption = 1000,
+    bundle: BundleOption = "embedded",
+    precision: PrecisionOption = "auto",
 ) -> None:
     """Compare facts that are called contradicted with the gold of E2E, by fact (all rows) and by row (a sample)."""
-    facts = by_fact(data, bundle, say, precision=precision)
-    lines = table("threshold", "wrong values", "called contradicted", "left out", "called contradicted")
-    for shares in facts.shares:
-        of_kinds = (cell for rate in (shares.wrong, shares.left_out) for cell in (f"{rate.n:,}", _rate(rate)))
-        lines.add_row(number(shares.threshold), *of_kinds)
+    lines = table(
+        "templates", "threshold", "wrong values", "called contradicted", "left out", "called contradicted", "AUC"
+    )
+    for facts in by_fact(data, bundle, say, precision=precision):
+        for shares in facts.shares:
+            of_kinds = (cell for rate in (shares.wrong, shares.left_out) for cell in (f"{rate.n:,}", _rate(rate)))
+            area = with_interval(facts.auc, facts.interval)
+            lines.add_row(facts.templates, number(shares.threshold), *of_kinds, area)
+        say(f"templates of the {facts.templates}: {facts.passed:,} absent facts pass their check")
     console = make_console(least_width=WHOLE)
     console.print(lines)
-    console.print(f"AUC {with_interval(facts.auc, facts.interval)}; absent facts that pass: {facts.passed:,}")
     lines = table("rows", "kind", "rows by the gold", "precision", "recall", left=2)
     for name, figures in by_row(data, rows, bundle, say).items():
         for kind, of_kind in (figures or {}).items():

@@ -14,6 +14,7 @@ import pyarrow as pa
 from benchmarks.quality.labels import score
 from benchmarks.quality.sets import E2E, E2E_TEMPLATES, Row, read_file, sample
 from scorer.evaluation.calibration import ranking
+from scorer.evaluation.challenge_set import TEMPLATES
 from scorer.evaluation.gold import Scored
 from scorer.evaluation.label_figures import Ends, Mask
 from scorer.evaluation.omission_kinds import KindFigures, kind_figures
@@ -49,8 +50,10 @@ class ThresholdShares(NamedTuple):
 
 
 class FactFigures(NamedTuple):
-    """Facts of E2E that fail their check and are absent by the gold."""
+    """Facts of E2E that fail their check and are absent by the gold, under one template file."""
 
+    templates: str
+    """Whose templates they are."""
     shares: list[ThresholdShares]
     auc: float | None
     """Area under the ROC curve of P(contradiction), wrong values against facts left out."""
@@ -73,16 +76,20 @@ def absent_facts(rows: list[Row]) -> list[AbsentFact]:
     return facts
 
 
-def by_fact(data: Path, bundle: str, say: Say, **options: Any) -> FactFigures:
-    """Shares of the absent facts of all public rows that are called contradicted."""
+def by_fact(data: Path, bundle: str, say: Say, **options: Any) -> list[FactFigures]:
+    """Shares of the absent facts of all public rows that are called contradicted, by template file."""
     facts = absent_facts(read_file(data / E2E).to_pylist())
     say(f"{len(facts):,} facts")
-    templates = Templates.load(data / E2E_TEMPLATES)
+    files = {"challenge set": TEMPLATES, "paper": data / E2E_TEMPLATES}
     with Scorer(bundle, log=say, **options) as scorer:
-        measured = scorer.engine.bundle.contradiction
-        probabilities = scorer.score_pairs(
-            [fact.text for fact in facts], [templates.fill(fact.triple).text for fact in facts]
-        )
+        return [_by_fact(scorer, facts, name, Templates.load(file)) for name, file in files.items()]
+
+
+def _by_fact(scorer: Scorer, facts: list[AbsentFact], name: str, templates: Templates) -> FactFigures:
+    measured = scorer.engine.bundle.contradiction
+    probabilities = scorer.score_pairs(
+        [fact.text for fact in facts], [templates.fill(fact.triple).text for fact in facts]
+    )
     fails = ~passes(probabilities) & ~np.isnan(probabilities[:, CONTRADICTION])
     contradiction = probabilities[fails, CONTRADICTION].astype(np.float64)
     wrong = np.array([fact.wrong for fact in facts])[fails]
@@ -90,7 +97,7 @@ def by_fact(data: Path, bundle: str, say: Say, **options: Any) -> FactFigures:
     thresholds = [FURTHER_THRESHOLD] if measured is None else [measured.threshold, FURTHER_THRESHOLD]
     shares = [_shares(threshold, contradiction, wrong, inputs) for threshold in thresholds]
     area = ranking(-contradiction, wrong, inputs)
-    return FactFigures(shares, area["roc_auc"], area.get("interval"), int((~fails).sum()))
+    return FactFigures(name, shares, area["roc_auc"], area.get("interval"), int((~fails).sum()))
 
 
 def _shares(
