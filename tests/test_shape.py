@@ -15,11 +15,11 @@ from tests.trace import ROOT, closure, modules, trace_of_the_sample
 # And since then: marks of rows, states of an output, thread counts, where names of columns lead, valid strings,
 # languages of texts. Three more: the notes of a bundle, names of options and reports on record, each in one place.
 FUNCTIONS_OF_A_RUN = 400
-FILES_OF_A_RUN = 60
+FILES_OF_A_RUN = 61
 # metric/plain, imported only under --reading plain; four leaves that read the input; what executors of workers
 # hold; the bound of --exact, which the engine and the plan share; languages; opened files and Parquet files, so that
-# text files do not import shards.
-MODULES_OF_A_RUN = 68
+# text files do not import shards; local files, so that the store in a bucket does not import the one that opens it.
+MODULES_OF_A_RUN = 69
 # 350 in metric/plain, 500 in json_values, column_paths, json_arrays, valid_strings; 400 for contradicted facts, worst
 # sentences, one side alone and languages; 750 for types in place of words, and fields documented on lines of their own.
 # 200 more for fields of inference, storage and run on lines of their own.

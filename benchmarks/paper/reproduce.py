@@ -22,8 +22,8 @@ from scorer.commands.console import number, signed, table
 from scorer.errors import ColumnError, InputError, TemplateError, UsageError
 from scorer.evaluation import EvaluateOptions
 from scorer.evaluation.report import LabelReport, evaluate
+from scorer.storage.local_files import make_folders, output_errors
 from scorer.storage.receipts import Signature
-from scorer.storage.store import make_folders, output_errors
 from scorer.storage.user_files import write_user_file
 from scorer.system.terminal import all_visible
 

@@ -19,7 +19,7 @@ from msgspec import MsgspecError, convert
 from msgspec.structs import asdict
 
 from ..errors import OutputError
-from ..storage.store import output_errors
+from ..storage.local_files import output_errors
 from ..storage.user_files import check_user_file, write_user_file
 from ..system.codec import reason_of
 from ..system.files import read_small

@@ -35,7 +35,7 @@ from ..inference import BUILTIN_BUNDLES
 from ..inference.bundle import MANIFEST, Bundle
 from ..inference.verification import cache_folder
 from ..scoring.settings import Settings
-from ..storage.store import discard, temporary_name
+from ..storage.local_files import discard, temporary_name
 from ..system.files import file_sha256
 from .executors import WorkerSlot
 

@@ -9,12 +9,12 @@ from contextlib import suppress
 from datetime import datetime
 
 from ..errors import OutputError
+from ..storage.local_files import FileInfo
 from ..storage.location import Location
 from ..storage.lock import LockRecord, lock_holder
 from ..storage.output_folder import OutputFolder, extra_outputs
 from ..storage.receipts import FAILED, FailedShard, Receipt, receipt_name
 from ..storage.run_plan import PLAN, Plan, check_parts, find_outputs
-from ..storage.store import FileInfo
 from ..system.codec import OpenRecord
 
 RECENT_S = 600.0

@@ -23,9 +23,9 @@ from ..inference.bundle import Bundle
 from ..scoring.opening import OpenScorer
 from ..scoring.pipeline import ScoredWindow, Window
 from ..scoring.summary import total
+from ..storage.local_files import require_space
 from ..storage.receipts import Counts, InputRecord, Provenance, Receipt, content_sha256
 from ..storage.shards import MEMORY, Shard, read_windows
-from ..storage.store import require_space
 from ..storage.windows import ShardWriter
 from ..system.waiting import in_thread
 from .executors import Begin, Open, Progress, ReuseInfo, Score, ShardResult, WorkerInfo

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError, ScorerError, UsageError
 from ..system.waiting import map_in_threads, result_of
+from .local_files import FileInfo
 from .location import Location, StoreUri, named
 from .output_files import RUN_AGAIN, OutputFile, data_files, partition_keys
 from .output_folder import READERS, OutputFolder
@@ -37,7 +38,7 @@ from .receipts import (
     relatives_of,
 )
 from .run_plan import PLAN, RUN, SUCCESS, Plan, check_parts, find_outputs
-from .store import FileInfo, LocalStore, Store, open_store
+from .store import LocalStore, Store, open_store
 
 _BATCH_ROWS = 1 << 16
 _RESUMES = "the same `scorer run` resumes it"

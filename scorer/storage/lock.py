@@ -20,8 +20,9 @@ from msgspec.structs import replace
 from ..errors import DamagedFileError, OutputError, SchemaError
 from ..system.codec import OpenRecord, decode, encode, utc_now
 from ..system.waiting import Closing, call_interruptibly
+from .local_files import ABSENT, output_errors, temporary_name
 from .run_plan import LOCK
-from .store import ABSENT, LocalStore, Store, output_errors, temporary_name
+from .store import LocalStore, Store
 
 RENEW_S = 60.0
 STALE_S = 120.0

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import MissingDependencyError, OutputError, without_user_info
 from ..system.waiting import call_interruptibly, without_hang_limit
+from .local_files import ABSENT, FileInfo, crash_point, discard, output_errors
 from .location import StoreUri
-from .store import ABSENT, FileInfo, crash_point, discard, output_errors
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -20,6 +20,7 @@ from ..errors import DamagedFileError, DeviceError, OutputError, count_of
 from ..system.codec import decode, unseal
 from ..system.files import sha256_of
 from ..system.waiting import map_in_threads
+from .local_files import TEMPORARY, FileInfo
 from .location import Location, named
 from .receipts import (
     FAILED,
@@ -40,7 +41,7 @@ from .receipts import (
     relatives_of,
 )
 from .run_plan import PLAN, SUCCESS, Plan
-from .store import TEMPORARY, FileInfo, Store, open_store
+from .store import Store, open_store
 
 READERS = 16
 """Number of small files, or footers, of a store that are read at once."""

@@ -17,6 +17,16 @@ from msgspec.structs import replace
 
 from ..errors import OutputError, count_of
 from ..system.codec import encode, seal, utc_now
+from .local_files import (
+    TEMPORARY,
+    FileInfo,
+    crash_point,
+    make_folders,
+    output_errors,
+    refuse_links,
+    require_space,
+    temporary_name,
+)
 from .location import Location
 from .lock import RunLock, take_lock
 from .output_folder import OutputFolder, OutputState, extra_outputs
@@ -33,18 +43,7 @@ from .receipts import (
     relatives_of,
 )
 from .run_plan import OWN_NAMES, PLAN, RUN, SUCCESS
-from .store import (
-    TEMPORARY,
-    FileInfo,
-    Store,
-    crash_point,
-    make_folders,
-    open_store,
-    output_errors,
-    refuse_links,
-    require_space,
-    temporary_name,
-)
+from .store import Store, open_store
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,11 @@ import pyarrow as pa
 
 from ..errors import OutputError, UsageError
 from ..system.files import Format, suffixes_of
+from .local_files import atomic_write, discard, output_errors, sync_folder, temporary_name
 from .location import is_hidden, local_path
 from .output_folder import OutputFolder
 from .receipts import RECEIPTS, WrittenFile
 from .run_plan import OWN_NAMES, PLAN
-from .store import atomic_write, discard, output_errors, sync_folder, temporary_name
 from .windows import ShardWriter
 
 _DESCRIPTOR = re.compile(r"/proc/(\d+)/fd/(\d+)")

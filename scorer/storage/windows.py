@@ -19,8 +19,8 @@ from pyarrow import lib, types
 
 from ..errors import OutputError
 from ..system.files import sha256_of
+from .local_files import crash_point, create_file, discard, output_errors
 from .receipts import WrittenFile
-from .store import crash_point, create_file, discard, output_errors
 
 COMPRESSION_LEVEL = 1
 Sizes = npt.NDArray[np.int64]

@@ -86,7 +86,7 @@ def test_a_run_that_lost_its_lock_publishes_nothing(
         if point == ("output", "published") and not receipt.exists():
             (out / LOCK).unlink(missing_ok=True)
 
-    monkeypatch.setattr("scorer.storage.store.crash_point", taken_over)
+    monkeypatch.setattr("scorer.storage.local_files.crash_point", taken_over)
     result = scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=2)
     assert "was removed or replaced during the run" in result.stderr
     assert not receipt.exists()

@@ -19,9 +19,10 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage import lock
+from scorer.storage.local_files import FileInfo
 from scorer.storage.location import Location, StoreUri
 from scorer.storage.lock import EXPIRY_S, LOCK, STALE_S, FileLock, RecordLock, lock_holder, take_lock
-from scorer.storage.store import FileInfo, Store, open_store
+from scorer.storage.store import Store, open_store
 from tests.processes import start, wait_until
 
 RECORD = {"pid": 7, "host": "elsewhere", "started": "2026-01-01T00:00:00+00:00", "nonce": "n"}

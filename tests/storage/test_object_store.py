@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from scorer.storage.local_files import ABSENT
 from scorer.storage.location import StoreUri
 from scorer.storage.object_store import ObjectStore, StoreError
-from scorer.storage.store import ABSENT
 from scorer.system import waiting
 
 obstore = pytest.importorskip("obstore", reason="the extra `objects` is not installed")

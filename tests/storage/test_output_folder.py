@@ -14,12 +14,13 @@ import pytest
 from msgspec.structs import replace
 
 from scorer.errors import OutputError
+from scorer.storage.local_files import temporary_name
 from scorer.storage.location import Location
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.output_writer import LockedOutput, OutputWriter, Totals, lock_output
 from scorer.storage.receipts import FailedShard, Identity, WrittenFile
 from scorer.storage.run_plan import shards_digest
-from scorer.storage.store import open_store, temporary_name
+from scorer.storage.store import open_store
 from scorer.system.codec import encode, seal
 from tests.processes import LIMIT_S
 from tests.storage.backends import files, put

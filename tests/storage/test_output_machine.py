@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from scorer.errors import OutputError
+from scorer.storage.local_files import TEMPORARY, temporary_name
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.receipts import Identity, Receipt
 from scorer.storage.run_plan import Plan
-from scorer.storage.store import TEMPORARY, temporary_name
 from tests.storage.backends import files, put, remove
 from tests.storage.records import Shard, make_plan, make_shard, run
 

@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import OutputError
+from scorer.storage.local_files import ABSENT, atomic_write, sync_folder, temporary_name
 from scorer.storage.location import Location
-from scorer.storage.store import ABSENT, LocalStore, Store, atomic_write, open_store, sync_folder, temporary_name
+from scorer.storage.store import LocalStore, Store, open_store
 from scorer.storage.user_files import write_parquet
 from scorer.storage.windows import ShardWriter
 from tests.storage.tables import rows_table
@@ -77,7 +78,7 @@ def test_a_folder_that_another_thread_removes_as_it_is_empty_is_gone(
             folder.rmdir()
         sync_folder(folder)
 
-    monkeypatch.setattr("scorer.storage.store.sync_folder", emptied)
+    monkeypatch.setattr("scorer.storage.local_files.sync_folder", emptied)
     (tmp_path / "deep").mkdir()
     for name in ("a", "b"):
         (tmp_path / "deep" / name).touch()
@@ -123,7 +124,7 @@ def test_what_was_planted_under_a_temporary_name_is_not_touched(
 ) -> None:
     """Even where the name is known: it is made by this program or the write fails."""
     name = temporary_name()
-    for module in ("store", "user_files"):
+    for module in ("local_files", "user_files"):
         monkeypatch.setattr(f"scorer.storage.{module}.temporary_name", lambda: name)
     (tmp_path / "victim").write_bytes(b"theirs")
     (tmp_path / name).symlink_to(tmp_path / "victim") if is_link else (tmp_path / name).write_bytes(b"theirs")
