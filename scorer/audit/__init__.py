@@ -49,16 +49,16 @@ def audit(out: Location | Sequence[Location], options: AuditOptions | None = Non
     """Audit the finished output folder ``out``, or the parts of one.
 
     Raises:
-        OutputError: no finished output, or one that changed while it was read. UsageError: signatures that differ, a
-        partial output against a complete one, or an invalid gate or option. ColumnError: a column to group by that is
-        not there.
+        OutputError: no finished output, or one that changed while it was read.
+        UsageError: signatures that differ, a partial output against a complete one, or an invalid gate or option.
+        ColumnError: a column to group by does not exist.
     """
     from . import history
     from .builder import DocumentBuilder
 
     options = options or AuditOptions()
-    past = history.read(options.history) if options.history is not None else None
-    document = DocumentBuilder(out, options, past).document()
+    history_rows = history.read(options.history) if options.history is not None else None
+    document = DocumentBuilder(out, options, history_rows).document()
     if options.history is not None:
         document.history = history.append(options.history, document)
     return document

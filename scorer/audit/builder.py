@@ -1,4 +1,4 @@
-"""The audit itself: outputs are opened, scanned, counted, compared and judged."""
+"""The steps of an audit: open the outputs, scan them, count, compare and judge."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .scan import ScannedRun, scan_output
 from .suspect_templates import template_findings
 
 DEFAULT = "system"
-"""Groups by this column unless asked otherwise, if there is one."""
+"""Column of the groups without ``--by``, if it exists."""
 SHOWN_FROM = 1.2
-"""A design effect above this is shown to people."""
+"""A design effect above this is reported."""
 _MOST_WITH_ROWS = 6
 """Findings that have rows."""
 Figures = Mapping[Grouping, list[GroupFigures]]
@@ -35,9 +35,12 @@ class DocumentBuilder:
     """Two outputs in, one document out; see :func:`scorer.audit.audit`."""
 
     def __init__(
-        self, out: Location | Sequence[Location], options: AuditOptions, past: Sequence[HistoryRow] | None = None
+        self,
+        out: Location | Sequence[Location],
+        options: AuditOptions,
+        history: Sequence[HistoryRow] | None = None,
     ) -> None:
-        self.options, self.past = options, past
+        self.options, self.history = options, history
         self.output = open_labels(*locations_of(out), allow_partial=options.allow_partial)
         earlier = locations_of(options.baseline or ())
         self.earlier = open_labels(*earlier, allow_partial=options.allow_partial) if earlier else None
@@ -90,26 +93,30 @@ class DocumentBuilder:
         before = scan_output(self.earlier, database, "was") if self.earlier is not None else None
         rates = RunRates(run)
         figures = self._figures(rates, before)
-        whole, first = figures[()][0], self.by[0] if self.by else ()
-        shown = [whole, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
+        all_rows, first = figures[()][0], self.by[0] if self.by else ()
+        shown = [all_rows, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
         columns = list(dict.fromkeys(column for grouping in self.groupings for column in grouping))
         reader = RowReader(run, columns, self.templates)
         changes = worse = None
-        if before is not None and whole.change is not None:
-            changes, worse = compare_rows(before, reader, whole.change, self.options.worst)
+        if before is not None and all_rows.change is not None:
+            changes, worse = compare_rows(before, reader, all_rows.change, self.options.worst)
         judged = gates.evaluate(self.rules, figures.__getitem__, self.output.sides, self._nightly(figures))
         checked = gates.checked(judged, self.options.require_gates)
         statuses = {gate.status for gate in judged}
-        fails = "fail" in statuses or (checked.nothing_checked and checked.required)
-        doubts = template_findings(run, first, whole, self.templates)
-        doubts += findings.bundle_findings(self.output)
-        others = [group for grouping in self.groupings if grouping not in [(), *self.by] for group in figures[grouping]]
-        again, copies = findings.repeated_rows(run, before, first)
-        doubts += copies
-        reported = findings.all_findings(judged, [*shown, *others], self.baseline, changes, doubts)
+        has_failed = "fail" in statuses or (checked.nothing_checked and checked.required)
+        other_findings = template_findings(run, first, all_rows, self.templates)
+        other_findings += findings.bundle_findings(self.output)
+        gate_groups = [
+            group for grouping in self.groupings if grouping not in [(), *self.by] for group in figures[grouping]
+        ]
+        repeats, copies = findings.repeated_rows(run, before, first)
+        other_findings += copies
+        reported = findings.all_findings(judged, [*shown, *gate_groups], self.baseline, changes, other_findings)
         if before is not None:
             self._add_rows(reported, before, reader)
-        short = answer(rates, first, figures[first], reported) if not (judged or checked.required) and first else None
+        first_line = (
+            answer(rates, first, figures[first], reported) if not (judged or checked.required) and first else None
+        )
         bundle, templates = findings.scored_with(self.output.signature, self.template_file)
         summary = self.output.summary
         return Document(
@@ -117,8 +124,8 @@ class DocumentBuilder:
             audited=utc_now(),
             finished=summary.finished,
             partial=self.output.coverage.reason,
-            status="fail" if fails else "warn" if "warn" in statuses else "pass",
-            headline=headline(shown, reported, checked, short.sentence if short is not None else None),
+            status="fail" if has_failed else "warn" if "warn" in statuses else "pass",
+            headline=headline(shown, reported, checked, first_line.sentence if first_line is not None else None),
             checked=checked,
             signature=self.output.signature,
             bundle=bundle,
@@ -126,7 +133,7 @@ class DocumentBuilder:
             device=summary.device.name or summary.device.kind,
             versions=dict(summary.versions),
             options=OptionsShown(by=[list(grouping) for grouping in self.by]),
-            rows=RowCounts(whole.rows, whole.scored, whole.reused, whole.errors, whole.notes),
+            rows=RowCounts(all_rows.rows, all_rows.scored, all_rows.reused, all_rows.errors, all_rows.notes),
             baseline=self.baseline,
             baseline_changes=changes,
             findings=reported,
@@ -135,38 +142,38 @@ class DocumentBuilder:
             worst=worst_rows(reader, self.options.worst),
             worse=worse,
             comparison=compare_groups(rates, first, figures[first], self.options.compare),
-            repeated=again,
-            answer=short.title if short is not None else None,
-            notes=list(self._notes(run, whole)),
+            repeated=repeats,
+            answer=first_line.title if first_line is not None else None,
+            notes=list(self._notes(run, all_rows)),
         )
 
-    def _figures(self, now: RunRates, before: ScannedRun | None) -> Figures:
-        figures = {grouping: group_figures(now, grouping) for grouping in self.groupings}
-        sentences = self.templates.sentences_of(now.run.predicates) if self.templates is not None else {}
+    def _figures(self, current: RunRates, before: ScannedRun | None) -> Figures:
+        figures = {grouping: group_figures(current, grouping) for grouping in self.groupings}
+        sentences = self.templates.sentences_of(current.run.predicates) if self.templates is not None else {}
         for entry in (entry for groups in figures.values() for group in groups for entry in group.predicates):
             entry.sentence = sentences.get(entry.predicate)
         if before is not None:
-            compare_runs(RunRates(before), now, figures, self.by)
-        add_new_rows(now, figures, before is not None)
+            compare_runs(RunRates(before), current, figures, self.by)
+        add_new_rows(current, figures, before is not None)
         return figures
 
     def _nightly(self, figures: Figures) -> gates.NightlyCounts | None:
         """New rows of the nights of the history; ``None`` where no history was given."""
-        if self.past is None:
+        if self.history is None:
             return None
-        groups = [group for some in figures.values() for group in some]
+        groups = [group for grouping_groups in figures.values() for group in grouping_groups]
         finished, strata = self.output.summary.finished, self.by[0] if self.by else ()
-        return gates.NightlyCounts.collect(self.past, finished, self.output.signature, groups, strata)
+        return gates.NightlyCounts.collect(self.history, finished, self.output.signature, groups, strata)
 
     def _add_rows(self, all_findings: Sequence[findings.Finding], before: ScannedRun, reader: RowReader) -> None:
-        """Give the first findings about groups that got worse some rows to read."""
+        """Add rows to read to the first findings about groups that got worse."""
         changed = [finding for finding in all_findings if finding.kind == "changed"] if self.options.worst else []
         of_groups = [finding for finding in changed if finding.group]
         for finding in (of_groups or changed)[:_MOST_WITH_ROWS]:  # all rows would repeat the rows of the groups
             finding.rows = rows_of_finding(before, reader, finding)
 
-    def _notes(self, run: ScannedRun, whole: GroupFigures) -> Iterator[str]:
-        """Figures that are missing, and why; how many independent rows the rows are worth."""
+    def _notes(self, run: ScannedRun, all_rows: GroupFigures) -> Iterator[str]:
+        """Missing figures with the reasons, and the number of independent rows that the rows are worth."""
         if not len(run):
             yield "the output has no rows"
         if self.output.columns.document is not None:
@@ -179,8 +186,8 @@ class DocumentBuilder:
             yield "hallucinations were not checked (--checks omission): their rates are null"
         if self.templates is None:
             yield "facts are shown without templates: the template file is not where the run found it, or has changed"
-        if (effect := whole.design_effects["not_ok_rate"]) > SHOWN_FROM:
-            rows = f"{whole.rows / effect:,.0f} independent rows would (design effect {effect:.1f})"
+        if (effect := all_rows.design_effects["not_ok_rate"]) > SHOWN_FROM:
+            rows = f"{all_rows.rows / effect:,.0f} independent rows would (design effect {effect:.1f})"
             yield f"rows share inputs or are duplicates; they say as much about the not_OK rate as {rows}"
         for key in filter(self.output.schema.names.__contains__, self.output.path_keys):
             yield f"the column {key!r} of the files is used, and hides the key {key!r} of their folders"
@@ -189,11 +196,11 @@ class DocumentBuilder:
 def _ranked(groups: Sequence[GroupFigures]) -> list[GroupFigures]:
     """By falling not_OK rate; groups without rows last."""
 
-    def place(group: GroupFigures) -> tuple[Any, ...]:
+    def rank(group: GroupFigures) -> tuple[Any, ...]:
         value = group.rates["not_ok_rate"].value
         return (value is None, -(value or 0.0), *((v is None, v or "") for v in group.group.values()))
 
-    return sorted(groups, key=place)
+    return sorted(groups, key=rank)
 
 
 def _printable(path: Path | str) -> str:

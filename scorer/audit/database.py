@@ -35,8 +35,10 @@ Ints = npt.NDArray[np.int64]
 
 
 class Database:
-    """A database that ends with the ``with`` block. ``groups``: the groups that rows are counted by, of all tables;
-    all rows as one group come first.
+    """A database that ends with the ``with`` block.
+
+    Attributes:
+        groups: the groups of all tables, by grouping; all rows as one group come first.
 
     Raises:
         OutputError: the temporary folder is full, or cannot be written.
@@ -88,8 +90,8 @@ class Database:
     def counts(self, query: str, *shape: int) -> Ints:
         """Counts by codes: a query of codes and one number each, as int64 of that shape."""
         counts = np.zeros(shape, np.int64)
-        *places, numbers = self.columns(query)
-        counts[tuple(places)] = numbers
+        *codes, numbers = self.columns(query)
+        counts[tuple(codes)] = numbers
         return counts
 
     def append(self, statement: str, batch: pa.Table) -> None:
@@ -113,7 +115,7 @@ class Database:
 
 
 def parts(column: str, rows: int) -> list[str]:
-    """Conditions on a column of hashes that divide so many rows into parts of about :data:`AT_ONCE`."""
+    """Conditions on a column of hashes that divide ``rows`` rows into parts of about :data:`AT_ONCE`."""
     count = rows // AT_ONCE + 1
     return [f"{column} % {count} = {part}" for part in range(count)]
 
@@ -130,7 +132,7 @@ def _errors() -> Iterator[None]:
 
 
 class GroupCodes:
-    """The groups of one grouping, named as they are first written. ``()`` has one group, all rows."""
+    """The groups of one grouping, each with the spelling of its first row. ``()`` has one group, all rows."""
 
     def __init__(self, columns: Grouping) -> None:
         self.columns = columns
@@ -148,7 +150,8 @@ class GroupCodes:
         """Codes of a window's rows. int64, *Shape:* (rows,). A column that the window lacks is null.
 
         Raises:
-            UsageError: more than :data:`MOST_GROUPS` groups. ColumnError: a column whose values cannot name groups.
+            UsageError: more than :data:`MOST_GROUPS` groups.
+            ColumnError: a column of lists or structs, which cannot name groups.
         """
         mixed = np.zeros(len(table), np.int64)
         null: tuple[Ints, Names] = (mixed, [None])
@@ -158,14 +161,14 @@ class GroupCodes:
             # Made dense again after each column, so that no product of sizes outgrows an integer.
             mixed = np.unique(mixed * len(texts) + codes, return_inverse=True)[1].reshape(-1)
         _, rows, inverse = np.unique(mixed, return_index=True, return_inverse=True)
-        ours = np.empty(len(rows), np.int64)
+        dense_codes = np.empty(len(rows), np.int64)
         for i, row in enumerate(rows.tolist()):
             values = tuple(texts[codes[row]] for codes, texts in columns)
-            ours[i] = self._codes.setdefault(tuple(map(by_value, values)), len(self._codes))
+            dense_codes[i] = self._codes.setdefault(tuple(map(by_value, values)), len(self._codes))
             self._names += [values] if len(self._codes) > len(self._names) else []
             if len(self._codes) > MOST_GROUPS:
                 names_of_columns = ", ".join(self.columns)
                 raise UsageError(
                     f"{names_of_columns} makes more than {MOST_GROUPS} groups; group by columns of fewer values"
                 )
-        return ours[inverse.reshape(-1)]
+        return dense_codes[inverse.reshape(-1)]

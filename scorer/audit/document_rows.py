@@ -92,8 +92,12 @@ class WorseRow(DocumentPart):
     """A row that got worse since the baseline."""
 
     why: Why
-    """``flipped``: it is in both runs; ``rewritten``: it has a new text for facts with a text that was OK; ``new``: the
-    baseline does not have its facts."""
+    """Kind of the row:
+
+    - ``flipped``: it is in both runs
+    - ``rewritten``: it has a new text for facts with a text that was OK
+    - ``new``: the baseline does not have its facts
+    """
     before: str | None
     """FINE label in the baseline."""
     text_before: str | None

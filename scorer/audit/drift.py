@@ -43,21 +43,18 @@ class Drift(NamedTuple):
 
 @dataclass(frozen=True)
 class NightlyCounts:
-    """New rows of the nights of one signature, by night (oldest first, this one last) and group.
-
-    Args:
-        nights: times at which the runs finished, ISO 8601.
-        counts: of each night and group, the new rows and how many of them count for each rate.
-        strata: the groups that all rows are tested in.
-    """
+    """New rows of the nights of one signature, by night and group."""
 
     nights: Sequence[str]
+    """Ends of the runs, ISO 8601, the oldest first and this one last."""
     counts: Mapping[str, Mapping[tuple[tuple[str, str | None], ...], Mapping[str, int]]]
+    """By night and group: the number of new rows (:data:`ROWS`), and of those that count for each rate."""
     strata: Sequence[Group]
+    """Groups within which all rows are tested."""
 
     @classmethod
     def collect(
-        cls, past: Iterable[HistoryRow], night: str, signature: str, groups: Sequence[GroupFigures], strata: Grouping
+        cls, history: Iterable[HistoryRow], night: str, signature: str, groups: Sequence[GroupFigures], strata: Grouping
     ) -> NightlyCounts:
         """The new rows of earlier nights and of this one.
 
@@ -66,7 +63,7 @@ class NightlyCounts:
             strata: the grouping that stratifies the test of all rows.
         """
         counts: dict[str, dict[tuple[tuple[str, str | None], ...], Mapping[str, int]]] = {}
-        for row in past:
+        for row in history:
             if row.signature == signature and row.night < night and row.rows:
                 counts.setdefault(row.night, {})[_key(row.group)] = row.new
         counts[night] = {_key(group.group): group.new for group in groups}
@@ -76,11 +73,17 @@ class NightlyCounts:
         return cls(sorted(counts), counts, [dict(key) for key in sorted(keys, key=str)])
 
     def drift(self, group: GroupFigures, rate: str, window: int, limit: float | None) -> Drift:
-        """The drift of a rate in a group, over the last ``window`` nights. ``limit``: of p, for ``since``."""
+        """The drift of a rate in a group over the last ``window`` nights.
+
+        Args:
+            limit: p below which a night counts for ``since``.
+        """
         effect = group.design_effects[rate]
         groups = self.strata if not group.group and self.strata else [group.group]
         last = len(self.nights)
-        now, before = (self._sample(nights, [group.group], rate, effect)[0] for nights in self._windows(last, window))
+        current, before = (
+            self._sample(nights, [group.group], rate, effect)[0] for nights in self._windows(last, window)
+        )
         p = self._p(last, groups, rate, window, effect)
         since = None
         if limit is not None and p is not None and p < limit:
@@ -90,8 +93,8 @@ class NightlyCounts:
                 last -= 1
             since = self.nights[last - 1]
         later, earlier_nights = self._windows(len(self.nights), window)
-        low, high = interval_of_difference(now.rate, before.rate)
-        return Drift(now.rate, before.rate, low, high, len(later), len(earlier_nights), p, since)
+        low, high = interval_of_difference(current.rate, before.rate)
+        return Drift(current.rate, before.rate, low, high, len(later), len(earlier_nights), p, since)
 
     def _windows(self, last: int, window: int) -> tuple[Sequence[str], Sequence[str]]:
         """The nights up to the ``last``, and those before them."""
@@ -107,8 +110,8 @@ class NightlyCounts:
         return samples
 
     def _p(self, last: int, groups: Sequence[Group], rate: str, window: int, effect: float) -> float | None:
-        now, before = (self._sample(nights, groups, rate, effect) for nights in self._windows(last, window))
-        tested = compare_strata(PairedCounts(), list(zip(now, before, strict=True)))
+        current, before = (self._sample(nights, groups, rate, effect) for nights in self._windows(last, window))
+        tested = compare_strata(PairedCounts(), list(zip(current, before, strict=True)))
         return tested.p_rise if tested is not None else None
 
 

@@ -1,4 +1,4 @@
-"""Single rows for people: the worst rows of each kind, rows with another label, and rows that got worse."""
+"""Single rows to read: the worst rows of each kind, rows with another label, and rows that got worse."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ID = "id"
 
 @dataclass(frozen=True)
 class RowReader:
-    """Reads single rows of a run, for people."""
+    """Reads single rows of a run for the report."""
 
     run: ScannedRun
     """The run."""
@@ -44,7 +44,7 @@ class RowReader:
     """Templates of the run, if they are known."""
 
     def rows(self, kinds: Mapping[int, str]) -> dict[int, WorstRow]:
-        """Rows by number in the whole output. ``kinds``: of each."""
+        """Rows by number in the whole output. ``kinds``: the kind of each row, by number."""
         output = self.run.output
         columns = (
             "row_key",
@@ -109,16 +109,18 @@ class RowReader:
         if templates is not None:
             checked = join(rows, templates, self.run.output.optional).triples
             sentences = [templates.fill(triple).text for triple in checked.distinct]
-        said_at = checked.spread(np.arange(len(checked.ids))).tolist()
+        sentence_of_fact = checked.spread(np.arange(len(checked.ids))).tolist()
         facts = []
-        for place, (number, sentence_code) in enumerate(zip(triples.ids[:MOST_FACTS].tolist(), said_at, strict=False)):
+        for position, (number, sentence_code) in enumerate(
+            zip(triples.ids[:MOST_FACTS].tolist(), sentence_of_fact, strict=False)
+        ):
             sentence = sentences[checked.ids[sentence_code]]
             subject, predicate, value = (part[:MOST_CHARACTERS_OF_PART] for part in triples.distinct[number])
             facts.append(
                 FactShown(subject=subject, predicate=predicate, object=value,
                           sentence=None if sentence is None else sentence[:MOST_CHARACTERS_OF_PART],
-                          entailment=None if scores is None else scores[place], omitted=place in omitted,
-                          contradicted=place in contradicted, repeats=sentence_code in said_at[:place])
+                          entailment=None if scores is None else scores[position], omitted=position in omitted,
+                          contradicted=position in contradicted, repeats=sentence_code in sentence_of_fact[:position])
             )  # fmt: skip
         return facts
 
@@ -140,21 +142,21 @@ def text_of(table: pa.Table, name: str) -> str | None:
 
 
 def _name(table: pa.Table, name: str) -> str | None:
-    """The value of a table's only row as text; lists and the like name nothing."""
+    """The value of a table's only row as text; ``None`` for lists and structs."""
     try:
         return value_names(one_array(table, name), name)[0] if name in table.schema.names else None
     except ColumnError:
         return None
 
 
-def worst_rows(reader: RowReader, most: int) -> list[WorstRow]:
-    """The rows of the sample, by kind. ``most``: of each kind."""
-    kinds = {row: kind for kind, rows in queries.worst(reader.run, most).items() for row in rows}
+def worst_rows(reader: RowReader, limit: int) -> list[WorstRow]:
+    """The rows of the sample, at most ``limit`` of each kind."""
+    kinds = {row: kind for kind, rows in queries.worst(reader.run, limit).items() for row in rows}
     return list(reader.rows(kinds).values())
 
 
-def compare_rows(before: ScannedRun, reader: RowReader, change: Change, most: int) -> tuple[BaselineChanges, Worse]:
-    """Rows of two matched runs that are in one alone, changed label, or got worse, with at most so many to read."""
+def compare_rows(before: ScannedRun, reader: RowReader, change: Change, limit: int) -> tuple[BaselineChanges, Worse]:
+    """Rows of two matched runs that are in one alone, changed label, or got worse, with at most ``limit`` to read."""
     after = reader.run
     kept_counts, rewritten_counts = queries.kept(after, ())[0], queries.rewritten(after, ())[0]
     labelled, ok, fails = FINE_OF >= 0, queries.OK == FINE_OF, FINE_OF > queries.OK
@@ -176,7 +178,7 @@ def compare_rows(before: ScannedRun, reader: RowReader, change: Change, most: in
         rewritten=int(rewritten_counts[ok][:, fails].sum()),
         better=int((kept_counts + rewritten_counts)[fails][:, ok].sum()),
         added_failing=int(queries.moved(after, ())[0][fails].sum()),
-        rows=_read(before, reader, queries.failing_now(after, -(-most // 3), (), 0)),
+        rows=_read(before, reader, queries.failing_now(after, -(-limit // 3), (), 0)),
     )
     return changes, worse
 
@@ -196,8 +198,8 @@ def rows_of_finding(before: ScannedRun, reader: RowReader, finding: Finding) -> 
 
 
 def _read(before: ScannedRun, reader: RowReader, pairs_by_reason: dict[Why, list[Pair]]) -> list[WorseRow]:
-    pairs = [(why, pair) for why, some in pairs_by_reason.items() for pair in some]
-    now = reader.rows({pair.row: FINE[pair.label] for _, pair in pairs})
+    pairs = [(why, pair) for why, reason_pairs in pairs_by_reason.items() for pair in reason_pairs]
+    rows_now = reader.rows({pair.row: FINE[pair.label] for _, pair in pairs})
     name = before.output.columns.text
     earlier = [pair.before for _, pair in pairs if pair.before >= 0]
     with arrow_errors(before.output):
@@ -208,7 +210,7 @@ def _read(before: ScannedRun, reader: RowReader, pairs_by_reason: dict[Why, list
             why=why,
             before=FINE[pair.label_before] if pair.label_before >= 0 else None,
             text_before=text[:MOST_CHARACTERS] if (text := texts_before.get(pair.before)) is not None else None,
-            now=now[pair.row],
+            now=rows_now[pair.row],
         )
         for why, pair in pairs
     ]

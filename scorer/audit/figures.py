@@ -45,7 +45,7 @@ LEVEL = 0.05
 MOST_PREDICATES, MOST_PREDICATES_OF_GROUP = 200, 20
 _FIRST = "not_ok_rate"
 Samples = list[dict[str, Sample]]
-"""Of each group: by rate, the rows that count for it, the hits, and their design effect."""
+"""Sample of each group and rate: the rows that count for it, the hits, and their design effect."""
 
 
 class RunRates:
@@ -56,9 +56,9 @@ class RunRates:
         self._of_all = cache(lambda grouping: queries.clusters(run, grouping, self.masks))
         self.samples = cache(self._samples)
 
-    def _samples(self, grouping: Grouping, rows: queries.Chosen = "all") -> Samples:
-        """Of all rows, or of some whose inputs are correlated as those of all rows are; of some, once runs are
-        matched."""
+    def _samples(self, grouping: Grouping, rows: queries.RowSubset = "all") -> Samples:
+        """The samples of all rows, or of some of them, which takes matched runs; the rows of an input are as correlated
+        in some of the rows as in all."""
         of_all = {name: correlation(groups[0]) for name, groups in self._of_all(()).items()}
         within = correlations(self._of_all(grouping), of_all)
         sums = self._of_all(grouping) if rows == "all" else queries.clusters(self.run, grouping, self.masks, rows)
@@ -74,11 +74,15 @@ class RunRates:
 def correlations(
     sums: Mapping[str, Sequence[ClusterSums]], of_all: Mapping[str, float | None]
 ) -> list[dict[str, float]]:
-    """How rows that share an input are correlated in each group, by rate; ``of_all``: in all rows.
+    """Correlation of rows that share an input in each group, by rate.
 
-    Few inputs estimate this badly, and too small a value makes false alarms: it is taken to be at least the mean of all
-    groups by rows. Where no group can tell (few inputs, or no row differs), that of the not_OK rate is taken, then what
-    all rows say; where these cannot tell either, 0.
+    Few inputs give a poor estimate, and a value that is too small makes false alarms, so the mean of all groups by rows
+    is a lower limit. Where no group has an estimate (few inputs, or no row differs), the limit is the mean for the
+    not_OK rate, then the estimate of all rows, then 0.
+
+    Args:
+        sums: sums over the inputs of each group, by rate.
+        of_all: estimates of all rows, by rate.
     """
     estimates = {name: [correlation(group) for group in groups] for name, groups in sums.items()}
     mean, least = {}, {}
@@ -89,8 +93,8 @@ def correlations(
         mean[name] = (
             sum(value * rows for value, rows in estimated) / sum(rows for _, rows in estimated) if estimated else None
         )
-        others = (mean[name], mean[_FIRST], of_all.get(name), of_all.get(_FIRST))
-        least[name] = next((estimate for estimate in others if estimate is not None), 0.0)
+        fallbacks = (mean[name], mean[_FIRST], of_all.get(name), of_all.get(_FIRST))
+        least[name] = next((estimate for estimate in fallbacks if estimate is not None), 0.0)
     number = len(sums[_FIRST])
     return [{name: max(estimates[name][group] or 0.0, least[name]) for name in sums} for group in range(number)]
 
@@ -131,8 +135,11 @@ def group_figures(rates: RunRates, grouping: Grouping) -> list[GroupFigures]:
 
 
 class FactTables:
-    """Facts of a grouping by group and predicate. ``shares``: of each predicate's facts, without a template, as the run
-    counted them; ``None`` where it did not."""
+    """Facts of a grouping by group and predicate.
+
+    Attributes:
+        shares: share of each predicate's facts without a template in the whole run; ``None`` where it was not counted.
+    """
 
     def __init__(self, run: ScannedRun, grouping: Grouping) -> None:
         self.codes, self.names = run.predicates, list(run.predicates)
@@ -159,7 +166,7 @@ class FactTables:
         return rate(self.omitted[group, code], self.checked[group, code])
 
     def predicates(self, group: int) -> tuple[list[Predicate], int]:
-        """The predicates of a group by falling omission rate, and how many more there are."""
+        """The predicates of a group by falling omission rate, and the number of those left out."""
         checked, omitted, wrong = self.checked[group], self.omitted[group], self.contradicted[group]
         occurring = np.flatnonzero(checked).tolist()
         ranked = sorted(occurring, key=lambda p: (-omitted[p] / checked[p], -checked[p], self.names[p]))
@@ -173,8 +180,7 @@ class FactTables:
 
 
 def _named(counts: Ints, names: Iterable[str]) -> dict[str, int]:
-    """Counts by name, most frequent first; what does not occur is left out. Each of joined notes counts. *Shape:*
-    (names,)."""
+    """Counts by name, most frequent first, without those that are 0. Joined notes count singly. *Shape:* (names,)."""
     count_of: Counter[str] = Counter()
     for joined, count in zip(names, counts.tolist(), strict=True):
         for name in joined.split("+"):
@@ -185,17 +191,17 @@ def _named(counts: Ints, names: Iterable[str]) -> dict[str, int]:
 class Sides(NamedTuple):
     """Samples of a group in both runs."""
 
-    then: Sample
+    baseline: Sample
     """All rows of the baseline."""
-    this: Sample
+    current: Sample
     """All rows of this run."""
-    went: Sample
+    removed: Sample
     """Rows of the baseline only."""
-    came: Sample
+    added: Sample
     """Rows of this run only."""
-    gone: Sample
+    removed_unpaired: Sample
     """Rows of the baseline only that are in no rewritten pair."""
-    fresh: Sample
+    added_unpaired: Sample
     """Rows of this run only that are in no rewritten pair."""
 
 
@@ -204,16 +210,16 @@ def _side_samples(before: RunRates, after: RunRates, grouping: Grouping) -> list
     return [run.samples(grouping, rows) for rows in ("all", "moved", "single") for run in (before, after)]
 
 
-def _parts_of(whole: Sides, samples: Sequence[Samples], name: str) -> list[Sides]:
-    """All rows by group. Where groups share inputs, the design effect of all rows exceeds that of each group: the
-    effects of the groups rise with it."""
+def _parts_of(all_rows: Sides, samples: Sequence[Samples], name: str) -> list[Sides]:
+    """All rows divided by group. Where groups share inputs, the design effect of all rows exceeds that of each group;
+    the effects of the groups are raised by the same factor."""
     groups = [Sides(*(side[code][name] for side in samples)) for code in range(len(samples[0]))]
-    more = shared_inputs(whole.this.effect, [(sides.this.n, sides.this.effect) for sides in groups])
-    return [Sides(*(replace(side, effect=side.effect * more) for side in sides)) for sides in groups]
+    factor = shared_inputs(all_rows.current.effect, [(sides.current.n, sides.current.effect) for sides in groups])
+    return [Sides(*(replace(side, effect=side.effect * factor) for side in sides)) for sides in groups]
 
 
 def add_new_rows(rates: RunRates, figures: Mapping[Grouping, Sequence[GroupFigures]], has_baseline: bool) -> None:
-    """Fill ``new`` of the groups; runs are matched before, where there is a baseline."""
+    """Fill ``new`` of the groups. With a baseline, the runs must be matched already."""
     for grouping, groups in figures.items():
         for group, states in zip(groups, queries.new(rates.run, grouping, has_baseline), strict=True):
             hits = {name: int(states[hit].sum()) for name, (_, hit) in rates.masks.items()}
@@ -223,8 +229,11 @@ def add_new_rows(rates: RunRates, figures: Mapping[Grouping, Sequence[GroupFigur
 def compare_runs(
     before: RunRates, after: RunRates, figures: Mapping[Grouping, Sequence[GroupFigures]], by: Sequence[Grouping]
 ) -> None:
-    """Match two runs, and fill ``change`` of their groups. ``by``: groupings that are shown and tested together,
-    all rows apart; the first one's groups are the strata of all rows."""
+    """Match two runs, and fill ``change`` of their groups.
+
+    Args:
+        by: groupings that are shown, and tested together; the groups of the first one are the strata of all rows.
+    """
     queries.match(before.run, after.run)
     first = by[0] if by else None
     for grouping, groups in figures.items():
@@ -246,30 +255,33 @@ def _add_changes(
     Args:
         strata: for all rows, a grouping: the test is within its groups; by default all rows are one stratum.
     """
-    was, now = before.run, after.run
-    kept_counts, rewritten_counts = queries.kept(now, grouping), queries.rewritten(now, grouping)
-    removed, added = (queries.moved(run, grouping).sum(axis=1) for run in (was, now))
-    states_before = queries.row_counts(was, grouping).states
-    confidences, buckets = queries.confidences(was, grouping), queries.confidence_buckets(was, now, grouping)
-    facts_before = FactTables(was, grouping)
-    pair_sums = queries.clusters_of_pairs(now, grouping, before.masks, after.masks)
+    baseline, current = before.run, after.run
+    kept_counts, rewritten_counts = queries.kept(current, grouping), queries.rewritten(current, grouping)
+    removed, added = (queries.moved(run, grouping).sum(axis=1) for run in (baseline, current))
+    states_before = queries.row_counts(baseline, grouping).states
+    confidences, buckets = (
+        queries.confidences(baseline, grouping),
+        queries.confidence_buckets(baseline, current, grouping),
+    )
+    facts_before = FactTables(baseline, grouping)
+    pair_sums = queries.clusters_of_pairs(current, grouping, before.masks, after.masks)
     samples = _side_samples(before, after, grouping)
-    divided = _side_samples(before, after, strata) if strata is not None else None
+    strata_samples = _side_samples(before, after, strata) if strata is not None else None
     changed = (FINE_OF[:, None] != FINE_OF) & (FINE_OF[:, None] >= 0) & (FINE_OF >= 0)
     for code, group in enumerate(groups):
         for predicate in group.predicates:
             predicate.before = facts_before.omission(code, predicate.predicate)
         rates, added_rates = {}, {}
         for name in RATES:
-            pairs, same = (
+            pairs, kept_pairs = (
                 as_pairs(counts[code], before.masks[name], after.masks[name])
                 for counts in (rewritten_counts, kept_counts)
             )
             sums = pair_sums[name][code]
             pairs = replace(pairs, effect=sums.effect(correlation(sums, pairs.gained + pairs.lost) or 0.0))
             sides = Sides(*(of_side[code][name] for of_side in samples))
-            parts = [sides] if divided is None else _parts_of(sides, divided, name)
-            rates[name] = rate_change(sides, parts, pairs, same)
+            parts = [sides] if strata_samples is None else _parts_of(sides, strata_samples, name)
+            rates[name] = rate_change(sides, parts, pairs, kept_pairs)
             added_rates[f"added_{name}"] = added_rate(sides, parts, pairs)
         group.change = Change(
             rows_before=int(states_before[code].sum()),
@@ -286,8 +298,11 @@ def _add_changes(
 
 
 def _correct(groups: Sequence[GroupFigures]) -> None:
-    """Correct the p-values of all tests of an audit together, and say which are significant. Tests of contradicted
-    facts are a family of their own: they ask what kind of omission it is, and must not hide that there are more."""
+    """Correct the p-values of all tests of an audit together, and mark the significant ones.
+
+    Tests of contradicted facts are a family of their own: they are about the kind of an omission, and must not hide
+    that omissions increased.
+    """
     changes = [group.change.rates for group in groups if group.change is not None]
     for names in ([name for name in RATES if name != "contradicted_rate"], ["contradicted_rate"]):
         tests = [test for rates in changes for name in names if (test := rates[name].test) is not None]
@@ -295,15 +310,20 @@ def _correct(groups: Sequence[GroupFigures]) -> None:
             test.q, test.significant = q, q < LEVEL
 
 
-def as_pairs(counts: Ints, before: tuple[Bools, Bools], now: tuple[Bools, Bools]) -> PairedCounts:
-    """Pairs by their states, *Shape:* (STATES, STATES), as a rate sees them: the states that count, and the hits."""
-    (counted0, hit0), (counted1, hit1) = before, now
-    both, lost, gained, neither = (
+def as_pairs(counts: Ints, before: tuple[Bools, Bools], after: tuple[Bools, Bools]) -> PairedCounts:
+    """Pairs of a rate, from counts of pairs by both states.
+
+    Args:
+        counts: *Shape:* (STATES, STATES).
+        before, after: states that count for the rate, and states that are hits, in each run.
+    """
+    (counted0, hit0), (counted1, hit1) = before, after
+    both_hit, lost_hit, gained_hit, neither_hit = (
         int(counts[np.ix_(earlier, later)].sum())
         for earlier in (hit0, counted0 & ~hit0)
         for later in (hit1, counted1 & ~hit1)
     )
-    return PairedCounts(both, gained, lost, neither)
+    return PairedCounts(both_hit, gained_hit, lost_hit, neither_hit)
 
 
 def rate_change(sides: Sides, parts: Sequence[Sides], pairs: PairedCounts, kept_pairs: PairedCounts) -> RateChange:
@@ -315,13 +335,13 @@ def rate_change(sides: Sides, parts: Sequence[Sides], pairs: PairedCounts, kept_
         pairs: rewritten pairs.
         kept_pairs: rows in both runs, as pairs.
     """
-    before, after = sides.then, sides.this
+    before, after = sides.baseline, sides.current
     change = RateChange(before=before.rate, after=after.rate, difference=None, low=None, high=None, test=None)
     strata = list(_tested_sides(parts))
     changed = kept_pairs if kept_pairs.gained + kept_pairs.lost else PairedCounts()  # only where the scoring did
-    both = pairs.plus(changed)
-    if tested := compare_strata(both, strata):
-        n1, n0 = (both.n + sum(sample.n for sample in side) for side in zip(*strata, strict=True))
+    all_pairs = pairs.plus(changed)
+    if tested := compare_strata(all_pairs, strata):
+        n1, n0 = (all_pairs.n + sum(sample.n for sample in side) for side in zip(*strata, strict=True))
         change.test = Test(n_before=n0, n_after=n1, statistic=tested.z, p=tested.p, q=tested.p, significant=False)
     if change.before.value is not None and change.after.value is not None:
         change.difference = change.after.value - change.before.value
@@ -333,31 +353,35 @@ def rate_change(sides: Sides, parts: Sequence[Sides], pairs: PairedCounts, kept_
 
 def _tested_sides(parts: Sequence[Sides]) -> Iterator[tuple[Sample, Sample]]:
     """(later, earlier) of each stratum: rows in one run only, or all of a side that has few of them."""
-    for then, this, _, _, gone, fresh in parts:
-        if 2 * gone.n < fresh.n:
-            yield fresh, then
+    for side in parts:
+        if 2 * side.removed_unpaired.n < side.added_unpaired.n:
+            yield side.added_unpaired, side.baseline
+        elif 2 * side.added_unpaired.n < side.removed_unpaired.n:
+            yield side.current, side.removed_unpaired
         else:
-            yield (this if 2 * fresh.n < gone.n else fresh), gone
+            yield side.added_unpaired, side.removed_unpaired
 
 
 def added_rate(sides: Sides, parts: Sequence[Sides], pairs: PairedCounts) -> AddedRate:
     """A rate of the added rows of a group; arguments as of :func:`rate_change`."""
-    then, _, removed, added, *_ = sides
+    removed, added = sides.removed, sides.added
     replaced = 2 * removed.n >= added.n
-    before = removed if replaced else then
+    before = removed if replaced else sides.baseline
     result = AddedRate(added=added.rate, before=before.rate, compared_with="removed" if replaced else "baseline",
                       low=None, high=None, p=None)  # fmt: skip
     if added.n and before.n:
         if replaced:
             strata = [
-                (stratum.fresh, stratum.then if 2 * stratum.gone.n < stratum.fresh.n else stratum.gone)
-                for stratum in parts
+                (side.added_unpaired, side.baseline)
+                if 2 * side.removed_unpaired.n < side.added_unpaired.n
+                else (side.added_unpaired, side.removed_unpaired)
+                for side in parts
             ]
             tested = compare_strata(pairs, strata)
             difference = added.count / added.n - removed.count / removed.n
             result.low, result.high = _ends(difference, removed.n, added.n, sides, pairs)
         else:
-            tested = compare_strata(PairedCounts(), [(stratum.came, stratum.then) for stratum in parts])
+            tested = compare_strata(PairedCounts(), [(side.added, side.baseline) for side in parts])
             result.low, result.high = interval_of_difference(result.added, result.before)
         result.p = tested.p_rise if tested is not None else None
     return result
@@ -366,9 +390,9 @@ def added_rate(sides: Sides, parts: Sequence[Sides], pairs: PairedCounts) -> Add
 def _ends(
     difference: float, n0: int, n1: int, sides: Sides, pairs: PairedCounts, variance: float = 0.0
 ) -> tuple[float, float]:
-    """The interval of a difference between rates of ``n0`` and ``n1`` rows, of which some changed."""
-    gone, fresh = sides.gone, sides.fresh
-    samples = [(fresh.n / n1, fresh.rate), (-gone.n / n0, gone.rate)]
+    """The interval of a difference between rates of ``n0`` and ``n1`` rows, some of which are in both runs."""
+    removed, added = sides.removed_unpaired, sides.added_unpaired
+    samples = [(added.n / n1, added.rate), (-removed.n / n0, removed.rate)]
     return combined(difference, samples, pairs, (pairs.n / n1, pairs.n / n0), variance)
 
 
@@ -390,11 +414,11 @@ def compare_groups(
         raise UsageError("--compare names two values of one column; name the column with --by")
     else:
         values = [spelled(group.group[grouping[0]]) for group in groups]
-        places = {by_value(value): place for place, value in enumerate(values)}
-        if missing := [value for value in requested if by_value(value) not in places]:
+        codes_by_value = {by_value(value): code for code, value in enumerate(values)}
+        if missing := [value for value in requested if by_value(value) not in codes_by_value]:
             existing = ", ".join(sorted(values)[:20])
             raise UsageError(f"--compare: no row has {grouping[0]}={missing[0]}; there is {existing}")
-        codes = [places[by_value(value)] for value in requested]
+        codes = [codes_by_value[by_value(value)] for value in requested]
     if len(codes) < 2:
         return None
     first, second = codes

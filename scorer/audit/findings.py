@@ -1,6 +1,6 @@
 """Findings: groups that changed, in which rate, and everything else that a reader should look at.
 
-A group that changed is one finding, whatever number of gates and tests says so.
+A group that changed is one finding, however many gates and tests report it.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ def all_findings(
     groups: Sequence[GroupFigures],
     baseline: Baseline | None,
     changes: BaselineChanges | None,
-    others: Sequence[Finding],
+    other_findings: Sequence[Finding],
 ) -> list[Finding]:
-    """All findings of an audit, the most severe first. ``others``: those of templates and of the bundle."""
-    loud = [gate for gate in gates if gate.status in ("fail", "warn")]
-    changed = [finding for group in groups for finding in (*_changed(group, loud), *_rows_moved(group, loud))]
-    changed += _trends(loud)
+    """All findings of an audit, the most severe first. ``other_findings``: findings of templates and the bundle."""
+    alerts = [gate for gate in gates if gate.status in ("fail", "warn")]
+    changed = [finding for group in groups for finding in (*_changed(group, alerts), *_rows_moved(group, alerts))]
+    changed += _trends(alerts)
     explained = {message for finding in changed for message in finding.gates}
-    findings = [*others, *changed]
-    for gate in loud:
+    findings = [*other_findings, *changed]
+    for gate in alerts:
         if gate.message not in explained:
             findings.append(Finding(kind="gate", severity=_severity([gate]), message=gate.message, group=gate.group))
     if baseline is not None and changes is not None:
@@ -78,7 +78,7 @@ def all_findings(
 
 
 def name_of(group: Group) -> str:
-    """A group as people name it: its values alone."""
+    """The label of a group: its values, without column names."""
     return ", ".join(spelled(value) for value in group.values()) or "all rows"
 
 
@@ -109,7 +109,7 @@ def _changed(group: GroupFigures, gates: Sequence[Gate]) -> list[Finding]:
 
 
 def _difference(group: GroupFigures, name: str) -> float:
-    """How much a rate rose; of all rows, at the baseline's mix of groups."""
+    """The rise of a rate; of all rows, at the baseline's mix of groups."""
     if group.change is None:
         return 0.0
     if group.change.mix is not None and name in group.change.mix.figures:
@@ -151,9 +151,9 @@ def _what_changed(group: GroupFigures, gates: Sequence[Gate], risen: Set[str]) -
     return f"{name}: {_counts(kind, change.rates[kind])}", None
 
 
-def _extra(before: Rate | None, now: Rate) -> float:
+def _extra(before: Rate | None, after: Rate) -> float:
     """Hits beyond those of the earlier rate."""
-    return now.count - now.n * before.count / before.n if before is not None and before.n else 0.0
+    return after.count - after.n * before.count / before.n if before is not None and before.n else 0.0
 
 
 def _of(rate: Rate) -> str:
@@ -192,9 +192,9 @@ def _of_group(group: GroupFigures) -> Iterator[Finding]:
         return
     if group.group and not change.rows_before:
         yield Finding(kind="rows", severity="info", message=f"{name} is new: {group.rows:,} rows", group=group.group)
-    now, before, psi = group.confidence, change.confidence.before, change.confidence.psi
-    if psi is not None and psi >= LEAST_SHIFT and min(now.n, before.n) >= LEAST_ROWS_OF_INDEX:
-        text = f"{name}: confidences drifted, mean {before.mean:.3f} to {now.mean:.3f}"
+    after, before, psi = group.confidence, change.confidence.before, change.confidence.psi
+    if psi is not None and psi >= LEAST_SHIFT and min(after.n, before.n) >= LEAST_ROWS_OF_INDEX:
+        text = f"{name}: confidences drifted, mean {before.mean:.3f} to {after.mean:.3f}"
         lines = [f"population stability index {psi:.2f}"]
         yield Finding(kind="drift", severity="warn", message=text, evidence=lines, group=group.group)
 
@@ -204,10 +204,10 @@ def _rows_moved(group: GroupFigures, gates: Sequence[Gate]) -> Iterator[Finding]
     change, row_gates = group.change, [gate for gate in gates if gate.metric == "rows" and gate.group == group.group]
     if change is None or not change.rows_before:
         return
-    gone, share = group.group and not group.rows, abs(group.rows - change.rows_before) / change.rows_before
-    if row_gates or gone or (share >= MUCH and max(group.rows, change.rows_before) >= LEAST_ROWS):
+    is_missing, share = group.group and not group.rows, abs(group.rows - change.rows_before) / change.rows_before
+    if row_gates or is_missing or (share >= MUCH and max(group.rows, change.rows_before) >= LEAST_ROWS):
         text = f"{name_of(group.group)}: {group.rows:,} rows, before {change.rows_before:,}"
-        if gone:
+        if is_missing:
             text = f"{name_of(group.group)} has no rows in this run, {change.rows_before:,} in the baseline"
         messages = [gate.message for gate in row_gates]
         yield Finding(kind="rows", severity=_severity(row_gates), message=text, group=group.group, gates=messages)
@@ -220,10 +220,9 @@ def _trends(gates: Sequence[Gate]) -> list[Finding]:
         if gate.against != "history" or gate.reason is not None:
             continue
         since = f", visible since {gate.since[:10]}" if gate.since is not None else ""
-        now, before = (format_figure(gate.metric, value) for value in (gate.now, gate.before))
-        text = (
-            f"{name_of(gate.group)}: {WORDS[gate.metric]} in {now} of the new rows of weeks, before in {before}{since}"
-        )
+        after, before = (format_figure(gate.metric, value) for value in (gate.now, gate.before))
+        word = WORDS[gate.metric]
+        text = f"{name_of(gate.group)}: {word} in {after} of the new rows of weeks, before in {before}{since}"
         trend = trends.setdefault(tuple(map(str, gate.group.items())), Finding(
             kind="trend", severity=_severity([gate]), message=text, group=gate.group, evidence=[gate.message],
         ))  # fmt: skip
@@ -231,14 +230,14 @@ def _trends(gates: Sequence[Gate]) -> list[Finding]:
     return list(trends.values())
 
 
-def _mix(whole: GroupFigures) -> Iterator[Finding]:
+def _mix(all_rows: GroupFigures) -> Iterator[Finding]:
     """Finding of groups of other sizes that moved a rate of all rows."""
-    mix = whole.change.mix if whole.change is not None else None
-    if mix is None or whole.change is None or mix.distance < LEAST_DIFFERENCE:
+    mix = all_rows.change.mix if all_rows.change is not None else None
+    if mix is None or all_rows.change is None or mix.distance < LEAST_DIFFERENCE:
         return
     lines, moved = [], False
     for name, at_mix in mix.figures.items():
-        crude = whole.change.rates[name].difference if name in RATES else None
+        crude = all_rows.change.rates[name].difference if name in RATES else None
         if crude is not None:
             moved |= abs(crude - at_mix.difference) >= LEAST_DIFFERENCE
             by_itself = format_figure(name, at_mix.difference, signed=True)
@@ -251,30 +250,30 @@ def _mix(whole: GroupFigures) -> Iterator[Finding]:
             for group in mix.groups
             if group.before != group.now
         ]
-        more = f" and {len(sizes) - MOST_NAMED} more" if len(sizes) > MOST_NAMED else ""
-        text = f"The mix of {', '.join(mix.grouping)} changed: {', '.join(sizes[:MOST_NAMED])}{more}"
+        further = f" and {len(sizes) - MOST_NAMED} more" if len(sizes) > MOST_NAMED else ""
+        text = f"The mix of {', '.join(mix.grouping)} changed: {', '.join(sizes[:MOST_NAMED])}{further}"
         rate = format_figure("not_ok_rate", mix.figures["not_ok_rate"].difference, signed=True)
         yield Finding(kind="mix", severity="warn", message=f"{text}; at the earlier mix, not OK {rate}", evidence=lines)
 
 
 def repeated_rows(run: ScannedRun, earlier: ScannedRun | None, grouping: Grouping) -> tuple[Repeated, list[Finding]]:
-    """Rows that are there several times within a group, and a finding where that is new."""
-    now, rows = queries.repeated(run, grouping), len(run)
+    """Rows that occur several times within a group, and a finding where that is new."""
+    repeats, rows = queries.repeated(run, grouping), len(run)
     before = queries.repeated(earlier, grouping) if earlier is not None else None
-    more = now.rows - (before.rows if before is not None else 0)
-    if more < max(1, LEAST_DIFFERENCE * rows):
-        return now, []
-    text = f"{now.keys:,} rows are there {'twice' if now.most == 2 else f'up to {now.most:,} times'}"
-    lines = [f"{now.rows:,} of {rows:,} rows repeat another one (row_key)"]
+    increase = repeats.rows - (before.rows if before is not None else 0)
+    if increase < max(1, LEAST_DIFFERENCE * rows):
+        return repeats, []
+    text = f"{repeats.keys:,} rows are there {'twice' if repeats.most == 2 else f'up to {repeats.most:,} times'}"
+    lines = [f"{repeats.rows:,} of {rows:,} rows repeat another one (row_key)"]
     lines += [f"in the baseline: {before.rows:,}"] if before is not None else []
     severity: Severity = "warn" if before is not None else "info"
-    return now, [Finding(kind="repeated", severity=severity, message=text, evidence=lines)]
+    return repeats, [Finding(kind="repeated", severity=severity, message=text, evidence=lines)]
 
 
-def _without_templates(whole: GroupFigures, backoff: Rate) -> str:
-    """Advice about facts without a template; empty where most have one, or do well without."""
-    not_ok, most = whole.rates.get("not_ok_rate"), 2 * backoff.count > backoff.n
-    if most and not_ok is not None and 2 * not_ok.count > not_ok.n:
+def _without_templates(all_rows: GroupFigures, backoff: Rate) -> str:
+    """Advice about facts without a template; empty where most facts have one, or most rows are OK."""
+    not_ok, is_majority = all_rows.rates.get("not_ok_rate"), 2 * backoff.count > backoff.n
+    if is_majority and not_ok is not None and 2 * not_ok.count > not_ok.n:
         share = format_figure("backoff_rate", backoff.count / backoff.n)
         return (
             f"{share} of the facts have no template, and more than half of the rows are not OK: `scorer templates try` "
@@ -285,14 +284,14 @@ def _without_templates(whole: GroupFigures, backoff: Rate) -> str:
     return ""
 
 
-def _of_all_rows(whole: GroupFigures) -> Iterator[Finding]:
+def _of_all_rows(all_rows: GroupFigures) -> Iterator[Finding]:
     """Rows without labels, and what makes labels doubtful: no templates, characters that the model does not know."""
-    backoff, unknown = whole.backoff, whole.notes.get(UNKNOWN_TOKENS, 0)
-    if whole.errors:
-        text = f"{sum(whole.errors.values()):,} of {whole.rows:,} rows have an error instead of a label"
-        lines = [f"{kind}: {count:,}" for kind, count in whole.errors.items()]
+    backoff, unknown = all_rows.backoff, all_rows.notes.get(UNKNOWN_TOKENS, 0)
+    if all_rows.errors:
+        text = f"{sum(all_rows.errors.values()):,} of {all_rows.rows:,} rows have an error instead of a label"
+        lines = [f"{kind}: {count:,}" for kind, count in all_rows.errors.items()]
         yield Finding(kind="errors", severity="info", message=text, evidence=lines)
-    if backoff is not None and backoff.n and (text := _without_templates(whole, backoff)):
+    if backoff is not None and backoff.n and (text := _without_templates(all_rows, backoff)):
         yield Finding(kind="backoff", severity="warn", message=text)
     if unknown:
         text = f"{unknown:,} rows have characters that the model does not know; their labels say little"
@@ -307,10 +306,11 @@ def _other_language(groups: Sequence[GroupFigures]) -> Iterator[Finding]:
         return
     shares = [(group.notes.get(OTHER_LANGUAGE, 0) / group.rows, group) for group in groups if group.rows]
     severity: Severity = "warn" if max(share for share, _ in shares) >= LEAST_DIFFERENCE else "info"
-    most = sorted((part for part in shares if part[0] and part[1].group), key=lambda part: -part[0])[:MOST_NAMED]
+    concerned = [(share, group) for share, group in shares if share and group.group]
+    largest = sorted(concerned, key=lambda entry: -entry[0])[:MOST_NAMED]
     lines = [
         f"{name_of(group.group)}: {percent(share)} of {group.rows:,}; {_not_ok_without(group, OTHER_LANGUAGE)}"
-        for share, group in most
+        for share, group in largest
     ]
     text = f"{count:,} of {groups[0].rows:,} texts are probably in a language that the model does not read"
     text += f"; their labels say little; {_not_ok_without(groups[0], OTHER_LANGUAGE)}"
@@ -319,15 +319,15 @@ def _other_language(groups: Sequence[GroupFigures]) -> Iterator[Finding]:
 
 def _not_ok_without(group: GroupFigures, note: str) -> str:
     """The not_OK rate of the rows of a group without a note, and of all its rows."""
-    noted, not_ok = group.notes[note], group.rates["not_ok_rate"]
-    if noted == group.rows:
+    with_note, not_ok = group.notes[note], group.rates["not_ok_rate"]
+    if with_note == group.rows:
         return "all rows have this note"
-    rest = (not_ok.count - group.not_ok_by_note.get(note, 0)) / (group.rows - noted)
-    return f"not OK: {percent(rest)} of the other rows, {percent(not_ok.value or 0.0)} of all"
+    without_note = (not_ok.count - group.not_ok_by_note.get(note, 0)) / (group.rows - with_note)
+    return f"not OK: {percent(without_note)} of the other rows, {percent(not_ok.value or 0.0)} of all"
 
 
 def scored_with(signature: str, template_file: str | None) -> tuple[BundleShown, TemplatesShown]:
-    """The model and the templates, as a signature has them. ``template_file``: where they are, if that is known."""
+    """The model and the templates of a signature. ``template_file``: path of the templates, if it is known."""
     parts = line_parts(signature)
     name, _, sha = parts.get("model", "").rpartition("@")
     return BundleShown(name=name, sha=sha), TemplatesShown(sha=parts.get("templates", ""), file=template_file)

@@ -154,9 +154,9 @@ def _checked(rule: Rule, where: str) -> Rule:
         (any(isinstance(value, dict | list) or (isinstance(value, int) and value.bit_length() > 64)
              for value in rule.group.values()), 'group is a table of columns and values: { system = "tgen" }'),
     )  # fmt: skip
-    for refused, why in refusals:
+    for refused, problem in refusals:
         if refused:
-            raise UsageError(f"{where}: {why}")
+            raise UsageError(f"{where}: {problem}")
     warn, fail = (_threshold(rule, key, where) for key in ("warn", "fail"))
     sign = -1 if metric == LOWER_IS_WORSE and rule.against is None else 1
     if warn is not None and fail is not None and sign * warn > sign * fail:
@@ -177,6 +177,6 @@ def _threshold(rule: Rule, key: Literal["warn", "fail"], where: str) -> float | 
     fits = 0 < number <= 1 if is_least else 0 <= number < (1 if is_share else math.inf)
     if not fits:
         guess = abs(number) / 100 if is_share and abs(number) > 1 else abs(number)
-        meant = f"; did you mean {guess:g}?" if 0 < guess < 1 else ""
-        raise UsageError(f"{where}: {key} = {number:g}, and limits on {rule.metric} are {allowed}{meant}")
+        suggestion = f"; did you mean {guess:g}?" if 0 < guess < 1 else ""
+        raise UsageError(f"{where}: {key} = {number:g}, and limits on {rule.metric} are {allowed}{suggestion}")
     return number

@@ -21,7 +21,7 @@ from .gate_rules import ROUNDING, Rule
 _MOST_LISTED = 20
 _OF_SIDES = ("omission_rate", "contradicted_rate", "hallucination_rate")
 _OF_LABELS = (*_OF_SIDES, "empty_rate", "mean_confidence", "label_flips", "psi_confidence")
-"""Metrics that are 0 or nothing where no row has a label, and say nothing then."""
+"""Metrics that mean nothing where no row has a label."""
 
 
 def evaluate(
@@ -30,7 +30,13 @@ def evaluate(
     sides: Sides = "both",
     nightly: NightlyCounts | None = None,
 ) -> list[Gate]:
-    """Apply every rule to its groups. ``figures``: the groups of a grouping. ``nightly``: of the history."""
+    """Apply every rule to its groups.
+
+    Args:
+        figures: returns the groups of a grouping.
+        sides: sides of a row that the run checked.
+        nightly: new rows of the nights of the history; ``None`` without one.
+    """
     results = []
     for rule in rules:
         groups = figures(rule.grouping)
@@ -50,14 +56,14 @@ def _values(group: Mapping[str, str | None]) -> Group:
 def _absent(rule: Rule, groups: Sequence[GroupFigures]) -> Gate:
     """The result of a gate on a group that neither run has."""
     existing = sorted(describe(group.group) for group in groups)
-    more = f" and {len(existing) - _MOST_LISTED} more" if len(existing) > _MOST_LISTED else ""
-    listed = f"there is {'; '.join(existing[:_MOST_LISTED])}{more}" if existing else "there are no rows at all"
+    further = f" and {len(existing) - _MOST_LISTED} more" if len(existing) > _MOST_LISTED else ""
+    listed = f"there is {'; '.join(existing[:_MOST_LISTED])}{further}" if existing else "there are no rows at all"
     group = dict(rule.group)
     return _gate(rule, group, 0, rule.missing, _Figure(), f"no row has {describe(group)}; {listed}")
 
 
 def checked(gates: Sequence[Gate], required: bool) -> Checked:
-    """How many gates there were, and how many of them were silent."""
+    """The numbers of gates and of silent gates."""
     silent = sum(gate.status == "silent" for gate in gates)
     return Checked(gates=len(gates), silent=silent, nothing_checked=silent == len(gates), required=required)
 
@@ -83,7 +89,7 @@ class _Figure(NamedTuple):
     versus: str = "since the baseline"
     """The comparison, in words."""
     difference: float | None = None
-    """Difference that the thresholds apply to, where it is not ``now`` minus ``before``."""
+    """Difference that the thresholds apply to; ``None`` for ``now`` minus ``before``."""
     mix: str = ""
     """Suffix of a difference at the mix of the baseline, in words."""
     since: str | None = None
@@ -137,7 +143,7 @@ def _gate(rule: Rule, group: Group, rows: int, status: GateStatus, figure: _Figu
 def _unjudged(
     rule: Rule, group: GroupFigures, rows: int, value: float | None, sides: Sides, figure: _Figure
 ) -> tuple[GateStatus, str] | None:
-    """Why there is nothing to judge, and what that makes of the gate."""
+    """The status of a gate that cannot be judged, and the reason; ``None`` where it can."""
     if rule.metric == "rows":
         return _unjudged_rows(rule, group)
     metric, change, silent = rule.metric, group.change if rule.needs_baseline else None, "needs {}, and there are none"
@@ -253,7 +259,7 @@ def _of_rate(rate: Rate | None) -> _Figure:
 
 
 def format_figure(metric: str, value: float | None, *, signed: bool = False) -> str:
-    """A value as people read it: rates in percent, differences of rates in points."""
+    """A value in words: rates in percent, differences of rates in points."""
     if value is None:
         return "-"
     if metric == "label_flips":
@@ -266,7 +272,7 @@ def format_figure(metric: str, value: float | None, *, signed: bool = False) -> 
 
 
 def format_span(metric: str, low: float, high: float, *, signed: bool = False) -> str:
-    """An interval as people read it."""
+    """An interval in words."""
     ends = [format_figure(metric, end, signed=signed).removesuffix(" points") for end in (low, high)]
     return f"95% interval {ends[0]} to {ends[1]}"
 

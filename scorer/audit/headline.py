@@ -23,14 +23,14 @@ def headline(
         checked: whether anything was checked.
         best: sentence on the best group, of an audit without gates and baseline.
     """
-    whole = groups[0]
-    if not whole.rows:
+    all_rows = groups[0]
+    if not all_rows.rows:
         return _no_rows(groups)
     sentences = [reason_for_nothing(checked)] if checked.nothing_checked and (checked.gates or checked.required) else []
     sizes = _sizes_changed(groups, findings)
-    share = whole.rates["not_ok_rate"]
+    share = all_rows.rates["not_ok_rate"]
     if share.value is None:
-        return " ".join([*sentences, *sizes, f"{whole.rows:,} rows, none of which counts for the not_OK rate."])
+        return " ".join([*sentences, *sizes, f"{all_rows.rows:,} rows, none of which counts for the not_OK rate."])
     level = f"{percent(share.value)} of {share.n:,} rows are not OK"
     changed = [finding for finding in findings if finding.kind == "changed"]
     if any(finding.kind == "mix" for finding in findings):  # which says what happened to all rows
@@ -42,14 +42,14 @@ def headline(
     if not changed and trend is not None:
         quality = f"{trend.message}; {level}."
     elif changed:
-        others = sum(bool(finding.group) for finding in changed[1:])
-        more = f"; {others} more {'group' if others == 1 else 'groups'} got worse" if others else ""
-        quality = f"{changed[0].message}{more}."
+        further = sum(bool(finding.group) for finding in changed[1:])
+        suffix = f"; {further} more {'group' if further == 1 else 'groups'} got worse" if further else ""
+        quality = f"{changed[0].message}{suffix}."
     elif better := next((finding for finding in findings if finding.kind == "improved"), None):
         quality = f"{better.message}; {level}."
     elif best is not None:
         quality = best
-    elif whole.change is not None:
+    elif all_rows.change is not None:
         quality = f"No rate rose significantly; {level}."
     else:
         highest = next((group for group in groups[1:] if group.rates["not_ok_rate"].value), None)
@@ -78,29 +78,28 @@ def _no_rows(groups: Sequence[GroupFigures]) -> str:
 
 
 def _sizes_changed(groups: Sequence[GroupFigures], findings: Sequence[Finding]) -> list[str]:
-    """Sentences on how many rows there are: their number, the groups that lost most, rows that are there twice, and a
-    mix that moved a rate."""
+    """Sentences on numbers of rows: the total, the groups that lost most, repeated rows, a mix that moved a rate."""
     mix = next((finding.message for finding in findings if finding.kind == "mix"), None)
-    again = [finding.message for finding in findings if finding.kind == "repeated" and finding.severity != "info"]
+    repeats = [finding.message for finding in findings if finding.kind == "repeated" and finding.severity != "info"]
     moved = [finding for finding in findings if finding.kind == "rows" and finding.severity != "info"]
     total = next((finding.message.removeprefix("all rows: ") for finding in moved if not finding.group), None)
-    parts = [*([total] if total is not None else []), *again]
-    if not again and (total is not None or mix is None):
-        lost = [(rows, group.group) for group in groups if (rows := _rows_lost(group, groups[0])) is not None]
-        by_loss = [group for _, group in sorted(lost, key=lambda loss: -loss[0])]
-        lost_most = [finding for finding in moved if finding.group in by_loss and finding.group]
-        parts += [
+    sentence_parts = [*([total] if total is not None else []), *repeats]
+    if not repeats and (total is not None or mix is None):
+        losses = [(rows, group.group) for group in groups if (rows := _rows_lost(group, groups[0])) is not None]
+        by_loss = [group for _, group in sorted(losses, key=lambda loss: -loss[0])]
+        largest_losses = [finding for finding in moved if finding.group in by_loss and finding.group]
+        sentence_parts += [
             finding.message
-            for finding in sorted(lost_most, key=lambda finding: by_loss.index(finding.group))[:MOST_NAMED]
+            for finding in sorted(largest_losses, key=lambda finding: by_loss.index(finding.group))[:MOST_NAMED]
         ]
-    sentences = [parts, [mix] if mix is not None and not again else []]
+    sentences = [sentence_parts, [mix] if mix is not None and not repeats else []]
     return [f"{'; '.join(sentence)}." for sentence in sentences if sentence]
 
 
-def _rows_lost(group: GroupFigures, whole: GroupFigures) -> int | None:
-    """How many fewer rows a group has; ``None`` where its number changed as that of all rows did."""
-    change, change_of_all = group.change, whole.change
+def _rows_lost(group: GroupFigures, all_rows: GroupFigures) -> int | None:
+    """The number of rows that a group lost; ``None`` where its size changed in proportion to all rows."""
+    change, change_of_all = group.change, all_rows.change
     if change is None or change_of_all is None:
         return None
-    of_group, all_rows = group.rows / max(1, change.rows_before), whole.rows / max(1, change_of_all.rows_before)
-    return change.rows_before - group.rows if abs(of_group - all_rows) >= LEAST_DIFFERENCE else None
+    of_group, ratio_of_all = group.rows / max(1, change.rows_before), all_rows.rows / max(1, change_of_all.rows_before)
+    return change.rows_before - group.rows if abs(of_group - ratio_of_all) >= LEAST_DIFFERENCE else None

@@ -14,9 +14,9 @@ from .document import ADDED_RATES, RATES, AtMix, Change, GroupFigures, GroupRows
 MOST_GROUPS = 50
 
 
-def add_mix(whole: GroupFigures, groups: Sequence[GroupFigures]) -> None:
+def add_mix(all_rows: GroupFigures, groups: Sequence[GroupFigures]) -> None:
     """Fill ``change.mix`` of all rows from the groups of one grouping, where both runs have one of them."""
-    change = whole.change
+    change = all_rows.change
     if change is None or not any(
         group.rows and group.change is not None and group.change.rows_before for group in groups
     ):
@@ -24,23 +24,23 @@ def add_mix(whole: GroupFigures, groups: Sequence[GroupFigures]) -> None:
     rows = [
         GroupRows(group.group, group.change.rows_before, group.rows) for group in groups if group.change is not None
     ]
-    before, now = (max(1, sum(sizes)) for sizes in ([group.before for group in rows], [group.now for group in rows]))
+    before, total = (max(1, sum(sizes)) for sizes in ([group.before for group in rows], [group.now for group in rows]))
     change.mix = Mix(
         grouping=list(groups[0].grouping),
-        distance=min(1.0, sum(abs(group.now / now - group.before / before) for group in rows) / 2),
+        distance=min(1.0, sum(abs(group.now / total - group.before / before) for group in rows) / 2),
         groups=sorted(rows, key=lambda group: -abs(group.now - group.before))[:MOST_GROUPS],
-        figures=dict(_figures(whole, groups)),
+        figures=dict(_figures(all_rows, groups)),
     )
 
 
-def _figures(whole: GroupFigures, groups: Sequence[GroupFigures]) -> Iterator[tuple[str, AtMix]]:
+def _figures(all_rows: GroupFigures, groups: Sequence[GroupFigures]) -> Iterator[tuple[str, AtMix]]:
     changed = [(group, group.change) for group in groups if group.change is not None]
     for name in (*RATES, *ADDED_RATES):
         rate = name.removeprefix("added_")
         of_change = _of_rate if name in RATES else _of_added
         strata = [stratum for _, change in changed if (stratum := of_change(name, change))]
         effects = [(group.rows, group.design_effects[rate]) for group in groups]
-        yield from _standardised(name, strata, shared_inputs(whole.design_effects[rate], effects))
+        yield from _standardised(name, strata, shared_inputs(all_rows.design_effects[rate], effects))
     confidences = [
         Stratum(change.confidence.before.n, group.confidence.mean, change.confidence.before.mean)
         for group, change in changed
@@ -76,8 +76,8 @@ def _of_added(name: str, change: Change) -> Stratum | None:
 
 
 def shared_inputs(effect: float, groups: Sequence[tuple[int, float]]) -> float:
-    """How much larger the design effect of all rows is than those of their groups, at least 1: what inputs that several
-    groups share add to it. ``groups``: rows and design effect of each."""
+    """Ratio of the design effect of all rows to the mean of their groups, at least 1. It exceeds 1 where groups share
+    inputs. ``groups``: rows and design effect of each."""
     rows = sum(n for n, _ in groups)
     mean_effect = sum(n * group_effect for n, group_effect in groups) / rows if rows else 1.0
     return max(1.0, effect / mean_effect)

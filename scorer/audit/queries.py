@@ -1,7 +1,7 @@
-"""Questions that an audit asks of the narrow tables, and the tables of rows that two runs share.
+"""Queries of an audit on the narrow tables, and the tables that match the rows of two runs.
 
-Group codes are those of :attr:`.Database.groups`; rows are numbers in the whole output; a *state* is a row's label and
-what else is known of it (:mod:`.scan`).
+Group codes are those of :attr:`.Database.groups`; rows are numbers in the whole output; a *state* is a row's label with
+further marks (:mod:`.scan`).
 """
 
 from __future__ import annotations
@@ -79,39 +79,39 @@ def match(before: ScannedRun, after: ScannedRun) -> None:
     """
     database = after.database
     groups = [database.column(grouping) for grouping in database.groups]
-    for place, where in enumerate(parts("high", max(len(before), len(after)))):
-        _match_part(database, groups, where, "INSERT INTO {}" if place else "CREATE TEMP TABLE {} AS")
+    for number, condition in enumerate(parts("high", max(len(before), len(after)))):
+        _match_part(database, groups, condition, "INSERT INTO {}" if number else "CREATE TEMP TABLE {} AS")
     unmatched = max(
         database.rows(f"SELECT count(*) FROM {table}_apart WHERE partner IS NULL")[0][0] for table in ("was", "now")
     )
-    for place, where in enumerate(parts("input", unmatched)):
-        _pair_part(database, groups, where, "INSERT INTO {}" if place else "CREATE TEMP TABLE {} AS")
+    for number, condition in enumerate(parts("input", unmatched)):
+        _pair_part(database, groups, condition, "INSERT INTO {}" if number else "CREATE TEMP TABLE {} AS")
 
 
-def _match_part(database: Database, groups: list[str], where: str, store: str) -> None:
+def _match_part(database: Database, groups: list[str], condition: str, store: str) -> None:
     narrow = ", ".join(["high", "low", "state", *groups])
     database.run(
         "CREATE OR REPLACE TEMP TABLE moved AS SELECT high, low FROM ("
-        f"SELECT {narrow}, 1 AS rows FROM was WHERE {where} UNION ALL "
-        f"SELECT {narrow}, -1 AS rows FROM now WHERE {where}"
+        f"SELECT {narrow}, 1 AS rows FROM was WHERE {condition} UNION ALL "
+        f"SELECT {narrow}, -1 AS rows FROM now WHERE {condition}"
         f") GROUP BY {narrow} HAVING sum(rows) <> 0"
     )
     for side in ("was", "now"):
         database.run(
             f"CREATE OR REPLACE TEMP TABLE {side}_moved AS SELECT *, {_FINE} AS label FROM {side} "
-            f"SEMI JOIN moved USING (high, low) WHERE {where}"
+            f"SEMI JOIN moved USING (high, low) WHERE {condition}"
         )
     for side, other_side in (("was", "now"), ("now", "was")):
         shared = f"FROM {side}_moved SEMI JOIN {other_side}_moved USING (high, low)"
         database.run(f"CREATE OR REPLACE TEMP TABLE {side}_shared AS {shared}")
     database.run("CREATE OR REPLACE TEMP TABLE matched (was_row BIGINT, now_row BIGINT)")
-    for agree in ([*groups, "label"], groups, ["label"], []):
-        same = ", ".join(["high", "low", *agree])
+    for columns in ([*groups, "label"], groups, ["label"], []):
+        key = ", ".join(["high", "low", *columns])
         side_rows = (
-            f"(SELECT row, {same}, row_number() OVER (PARTITION BY {same} ORDER BY row) AS place "
+            f"(SELECT row, {key}, row_number() OVER (PARTITION BY {key} ORDER BY row) AS place "
             f"FROM {{0}}_shared ANTI JOIN matched ON {{0}}_shared.row = matched.{{0}}_row) AS {{0}}"
         )
-        sides = f"{side_rows.format('was')} JOIN {side_rows.format('now')} USING ({same}, place)"
+        sides = f"{side_rows.format('was')} JOIN {side_rows.format('now')} USING ({key}, place)"
         database.run(f"INSERT INTO matched SELECT was.row, now.row FROM {sides}")
     for side, other_side in (("was", "now"), ("now", "was")):
         partner_columns = ", ".join(f"theirs.{name} AS other_{name}" for name in ("state", *groups))
@@ -122,15 +122,15 @@ def _match_part(database: Database, groups: list[str], where: str, store: str) -
         )
 
 
-def _pair_part(database: Database, groups: list[str], where: str, store: str) -> None:
-    same = ", ".join(["input", *groups])
+def _pair_part(database: Database, groups: list[str], condition: str, store: str) -> None:
+    key = ", ".join(["input", *groups])
     side_rows = (
-        f"(SELECT row, state, confidence, {same}, row_number() OVER (PARTITION BY {same} ORDER BY row) AS place "
-        f"FROM {{0}}_apart WHERE partner IS NULL AND {where}) AS {{0}}"
+        f"(SELECT row, state, confidence, {key}, row_number() OVER (PARTITION BY {key} ORDER BY row) AS place "
+        f"FROM {{0}}_apart WHERE partner IS NULL AND {condition}) AS {{0}}"
     )
     database.run(
         f"{store.format('rewritten')} SELECT now.*, was.row AS before_row, was.state AS before_state "
-        f"FROM {side_rows.format('now')} JOIN {side_rows.format('was')} USING ({same}, place)"
+        f"FROM {side_rows.format('now')} JOIN {side_rows.format('was')} USING ({key}, place)"
     )
 
 
@@ -169,14 +169,14 @@ def new(run: ScannedRun, grouping: Grouping, has_baseline: bool) -> Ints:
 
 def kept(after: ScannedRun, grouping: Grouping) -> Ints:
     """Rows in both runs, by group, state in the baseline, and state in this run. *Shape:* (groups, STATES, STATES)."""
-    group, apart = after.database.column(grouping), f"count(*) FROM {after.table}_apart"
-    shape, kept_here = (after.groups(grouping), STATES), f"WHERE {group} = other_{group}"
+    group, unmatched_count = after.database.column(grouping), f"count(*) FROM {after.table}_apart"
+    shape, kept_in_group = (after.groups(grouping), STATES), f"WHERE {group} = other_{group}"
     counts = after.database.counts(
-        f"SELECT {group}, other_state, state, {apart} {kept_here} GROUP BY ALL", *shape, STATES
+        f"SELECT {group}, other_state, state, {unmatched_count} {kept_in_group} GROUP BY ALL", *shape, STATES
     )
-    same = np.arange(STATES)  # rows that are not apart have a partner of the same state
-    counts[:, same, same] += row_counts(after, grouping).states - after.database.counts(
-        f"SELECT {group}, state, {apart} GROUP BY ALL", *shape
+    states = np.arange(STATES)  # rows that are not apart have a partner of the same state
+    counts[:, states, states] += row_counts(after, grouping).states - after.database.counts(
+        f"SELECT {group}, state, {unmatched_count} GROUP BY ALL", *shape
     )
     return counts
 
@@ -202,38 +202,43 @@ def paired(run: ScannedRun, grouping: Grouping, first: int, second: int) -> Ints
 
 
 def repeated(run: ScannedRun, grouping: Grouping) -> Repeated:
-    """Rows that are there several times within a group."""
-    rows = keys = most = 0
-    for where in parts("high", len(run)):
-        ((more, several, largest),) = run.database.rows(
+    """Rows that occur several times within a group."""
+    rows = keys = largest = 0
+    for condition in parts("high", len(run)):
+        ((surplus, repeated_keys, most_of_a_key),) = run.database.rows(
             f"SELECT coalesce(sum(n - 1), 0)::BIGINT, count(*), coalesce(max(n), 1) FROM (SELECT count(*) AS n "
-            f"FROM {run.table} WHERE {where} GROUP BY high, low, {run.database.column(grouping)} HAVING n > 1)"
+            f"FROM {run.table} WHERE {condition} GROUP BY high, low, {run.database.column(grouping)} HAVING n > 1)"
         )
-        rows, keys, most = rows + more, keys + several, max(most, largest)
-    return Repeated(rows=rows, keys=keys, most=most)
+        rows, keys, largest = rows + surplus, keys + repeated_keys, max(largest, most_of_a_key)
+    return Repeated(rows=rows, keys=keys, most=largest)
 
 
-Chosen = Literal["all", "moved", "single"]
+RowSubset = Literal["all", "moved", "single"]
 
 
-def clusters(run: ScannedRun, grouping: Grouping, masks: Masks, rows: Chosen = "all") -> dict[str, list[ClusterSums]]:
+def clusters(
+    run: ScannedRun, grouping: Grouping, masks: Masks, rows: RowSubset = "all"
+) -> dict[str, list[ClusterSums]]:
     """Sums over the inputs of each group, by rate (:func:`.scan.rate_states`): of the rows n that count and the hits x.
-    Of rows that are ``moved``, the other run has none; those that are ``single`` are not in ``rewritten`` either."""
+
+    ``moved`` rows are not in the other run; ``single`` rows are not in ``rewritten`` either.
+    """
     rates = {name: (_count("state", counted), _count("state", hits)) for name, (counted, hits) in masks.items()}
     return _cluster_sums(run, grouping, _rows(run, grouping, rows), rates)
 
 
-def clusters_of_pairs(after: ScannedRun, grouping: Grouping, before: Masks, now: Masks) -> dict[str, list[ClusterSums]]:
+def clusters_of_pairs(run: ScannedRun, grouping: Grouping, before: Masks, after: Masks) -> dict[str, list[ClusterSums]]:
     """The same sums over the pairs of ``rewritten`` that count in both runs, and their changes x: +1, 0 and -1."""
     rates = {}
-    for name in now:
-        (counted0, hits0), (counted1, hits1) = before[name], now[name]
-        both = f"{_among('before_state', counted0)} AND {_among('state', counted1)}"
-        gained, lost = (
-            f"count(*) FILTER ({both} AND {_among(*hits)})" for hits in (("state", hits1), ("before_state", hits0))
+    for name in after:
+        (counted0, hits0), (counted1, hits1) = before[name], after[name]
+        counts_in_both = f"{_among('before_state', counted0)} AND {_among('state', counted1)}"
+        gained_hits, lost_hits = (
+            f"count(*) FILTER ({counts_in_both} AND {_among(*hits)})"
+            for hits in (("state", hits1), ("before_state", hits0))
         )
-        rates[name] = f"count(*) FILTER ({both})", f"{gained} - {lost}"
-    return _cluster_sums(after, grouping, "rewritten", rates)
+        rates[name] = f"count(*) FILTER ({counts_in_both})", f"{gained_hits} - {lost_hits}"
+    return _cluster_sums(run, grouping, "rewritten", rates)
 
 
 def facts(run: ScannedRun, grouping: Grouping) -> GroupFactCounts:
@@ -257,10 +262,10 @@ def confidences(run: ScannedRun, grouping: Grouping) -> list[Confidence]:
 
 
 def confidence_buckets(before: ScannedRun, after: ScannedRun, grouping: Grouping) -> Ints:
-    """Rows of both runs by group and bucket of confidence, each a tenth of the baseline's rows; those that ties make
-    equal are one. *Shape:* (groups, 2, BUCKETS)."""
+    """Rows of both runs by group and bucket of confidence, each a tenth of the baseline's rows; buckets with equal
+    bounds, by ties, are merged. *Shape:* (groups, 2, BUCKETS)."""
     group = after.database.column(grouping)
-    tenths = [place / BUCKETS for place in range(1, BUCKETS)]
+    tenths = [tenth / BUCKETS for tenth in range(1, BUCKETS)]
     after.database.run(
         f"CREATE OR REPLACE TEMP TABLE cuts AS SELECT {group}, list_distinct(quantile_disc(confidence, {tenths})) "
         f"AS cuts FROM {before.table} WHERE confidence IS NOT NULL GROUP BY {group}"
@@ -273,7 +278,7 @@ def confidence_buckets(before: ScannedRun, after: ScannedRun, grouping: Grouping
     return after.database.counts(sides, after.groups(grouping), 2, BUCKETS)
 
 
-def worst(run: ScannedRun, most: int) -> dict[str, list[int]]:
+def worst(run: ScannedRun, limit: int) -> dict[str, list[int]]:
     """The rows of least confidence of each kind, each key once; ties by key, so that they are always the same."""
     labels = [name for code, name in enumerate(FINE) if code != OK]
     blank = _among("state", BLANK)
@@ -287,7 +292,7 @@ def worst(run: ScannedRun, most: int) -> dict[str, list[int]]:
             FROM {run.table} WHERE error >= 0 OR {blank} OR {_FINE} > {OK} GROUP BY ALL
         )
         SELECT kind, row FROM failing QUALIFY row_number() OVER (
-            PARTITION BY kind ORDER BY coalesce(confidence, 0), high, low) <= {most}
+            PARTITION BY kind ORDER BY coalesce(confidence, 0), high, low) <= {limit}
         ORDER BY kind, coalesce(confidence, 0), high, low
         """
     ):
@@ -295,28 +300,29 @@ def worst(run: ScannedRun, most: int) -> dict[str, list[int]]:
     return rows_of
 
 
-def flipped(after: ScannedRun, most: int) -> list[tuple[int, int, int, int, int]]:
+def flipped(after: ScannedRun, limit: int) -> list[tuple[int, int, int, int, int]]:
     """Kept rows with different labels in order: row, both halves of its key, label, and label in the baseline."""
     return after.database.rows(
         f"SELECT row, high, low, {_FINE}, {_FINE_BEFORE} FROM {after.table}_apart "
-        f"WHERE {_FINE} >= 0 AND {_FINE_BEFORE} >= 0 AND {_FINE} <> {_FINE_BEFORE} ORDER BY row LIMIT {most}"
+        f"WHERE {_FINE} >= 0 AND {_FINE_BEFORE} >= 0 AND {_FINE} <> {_FINE_BEFORE} ORDER BY row LIMIT {limit}"
     )
 
 
-def failing_now(after: ScannedRun, most: int, grouping: Grouping, group: int) -> dict[Why, list[Pair]]:
+def failing_now(after: ScannedRun, limit: int, grouping: Grouping, group: int) -> dict[Why, list[Pair]]:
     """Rows of a group that fail and did not before, those of least confidence of each kind; see :data:`.Why`."""
     fails = f"WHERE {after.database.column(grouping)} = {group} AND {_FINE} > {OK}"
-    apart = f"{after.table}_apart"
+    unmatched = f"{after.table}_apart"
     queries: dict[Why, str] = {
-        "flipped": f"SELECT row, partner, {_FINE}, {_FINE_BEFORE} FROM {apart} {fails} AND {_FINE_BEFORE} = {OK}",
+        "flipped": f"SELECT row, partner, {_FINE}, {_FINE_BEFORE} FROM {unmatched} {fails} AND {_FINE_BEFORE} = {OK}",
         "rewritten": f"SELECT row, before_row, {_FINE}, {OK} FROM rewritten {fails} AND {_FINE_REWRITTEN} = {OK}",
-        "new": f"SELECT row, -1, {_FINE}, -1 FROM {apart} ANTI JOIN rewritten USING (row) {fails} AND partner IS NULL",
+        "new": f"SELECT row, -1, {_FINE}, -1 FROM {unmatched} ANTI JOIN rewritten USING (row) {fails} "
+        "AND partner IS NULL",
     }
-    ordered = {why: f"{query} ORDER BY coalesce(confidence, 0), row LIMIT {most}" for why, query in queries.items()}
+    ordered = {why: f"{query} ORDER BY coalesce(confidence, 0), row LIMIT {limit}" for why, query in queries.items()}
     return {why: [Pair(*pair) for pair in after.database.rows(query)] for why, query in ordered.items()}
 
 
-def _rows(run: ScannedRun, grouping: Grouping, rows: Chosen) -> str:
+def _rows(run: ScannedRun, grouping: Grouping, rows: RowSubset) -> str:
     if rows == "all":
         return run.table
     group, side = run.database.column(grouping), "before_row" if run.table == "was" else "row"
@@ -342,10 +348,10 @@ def _cluster_sums(
     moments = [moment.replace("n", f"n{i}").replace("x", f"x{i}") for i in range(len(rates)) for moment in _MOMENTS]
     outer = ", ".join(f"sum({moment})::BIGINT" for moment in moments)
     sums = np.zeros((run.groups(grouping), len(rates), len(_MOMENTS)), np.int64)
-    for where in parts("input", len(run)):
+    for condition in parts("input", len(run)):
         code, *columns = run.database.columns(
             f"SELECT {group}, {outer} FROM "
-            f"(SELECT {group}, {inner} FROM {table} WHERE {where} GROUP BY {group}, input) GROUP BY {group}"
+            f"(SELECT {group}, {inner} FROM {table} WHERE {condition} GROUP BY {group}, input) GROUP BY {group}"
         )
         sums[code] += np.stack(columns, axis=1).reshape(-1, *sums.shape[1:])
     return {name: [ClusterSums(*group_sums) for group_sums in sums[:, i].tolist()] for i, name in enumerate(rates)}

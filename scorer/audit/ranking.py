@@ -1,8 +1,8 @@
-"""Which group of a grouping is best: what an audit without gates answers first.
+"""The best group of a grouping: the first line of an audit without gates.
 
-The group of the lowest not_OK rate is tested against each other one: over the inputs that both have a text for where
-these are at least half of the rows of the smaller one, otherwise as two samples; p-values are corrected by Holm's
-method.
+The group of the lowest not_OK rate is tested against each of the others. If both have a text for the same inputs in at
+least half of the rows of the smaller group, these inputs are compared as pairs, otherwise the groups as two samples.
+p-values are corrected by Holm's method.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Answer(NamedTuple):
 def answer(
     rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures], findings: Sequence[Finding]
 ) -> Answer | None:
-    """The first line of an audit without gates: since a baseline, what got worse; without one, which group is best.
-    ``groups``: of the grouping, by code."""
+    """The first line of an audit without gates: with a baseline the group that got worse, otherwise the best group.
+    ``groups``: the groups of the grouping, by code."""
     if any(group.change is not None for group in groups):
         worse = next((finding for finding in findings if finding.kind == "changed"), None)
         return Answer("Nothing got worse" if worse is None else f"{_name(worse.group) or 'All rows'} got worse")
@@ -46,26 +46,28 @@ def answer(
 
 
 def best_group(rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures]) -> Answer | None:
-    """Which group has the lowest not_OK rate, and whether chance could have made it so; ``None`` of fewer than two."""
+    """The group of the lowest not_OK rate, and whether chance explains the difference; ``None`` without two groups."""
     largest = sorted(range(len(groups)), key=lambda code: -groups[code].rows)[:MOST_GROUPS]
     ranked = [(groups[code].rates[_RATE].value, _name(groups[code].group), code) for code in largest]
     ordered = sorted((value, name, code) for value, name, code in ranked if value is not None)
     if len(ordered) < 2:
         return None
-    (lowest, best, first), *others = ordered
-    tested = [_p(rates, grouping, groups, first, code) for _, _, code in others]
-    behind = [p is not None and p < LEVEL for p in holm(tested)]
-    figures = [f"{name} {percent(value)}" for value, name, _ in others]
-    more = f" and {len(figures) - _MOST_NAMED} more groups" if len(figures) > _MOST_NAMED else ""
-    shown = f"{', '.join(figures[:_MOST_NAMED])}{more}"
+    (lowest, best, first), *rivals = ordered
+    p_values = [_p(rates, grouping, groups, first, code) for _, _, code in rivals]
+    is_worse = [p is not None and p < LEVEL for p in holm(p_values)]
+    figures = [f"{name} {percent(value)}" for value, name, _ in rivals]
+    further = f" and {len(figures) - _MOST_NAMED} more groups" if len(figures) > _MOST_NAMED else ""
+    shown = f"{', '.join(figures[:_MOST_NAMED])}{further}"
     sentence = f"{percent(lowest)} of the {groups[first].rows:,} rows of {best} are not OK; {shown}"
-    if not any(behind):
+    if not any(is_worse):
         return Answer("No group is clearly better", f"{sentence}: chance alone can make such differences.")
-    worse = [name for (_, name, _), is_behind in zip(others, behind, strict=True) if is_behind]
-    if all(behind):
-        return Answer(f"{best} is better than {worse[0]}" if len(others) == 1 else f"{best} is best", f"{sentence}.")
-    alike = [name for (_, name, _), is_behind in zip(others, behind, strict=True) if not is_behind][:_MOST_NAMED]
-    return Answer(f"{best} is better than {worse[-1]}", f"{sentence}; {', '.join(alike)} may be as good.")
+    worse = [name for (_, name, _), is_rival_worse in zip(rivals, is_worse, strict=True) if is_rival_worse]
+    if all(is_worse):
+        return Answer(f"{best} is better than {worse[0]}" if len(rivals) == 1 else f"{best} is best", f"{sentence}.")
+    ties = [name for (_, name, _), is_rival_worse in zip(rivals, is_worse, strict=True) if not is_rival_worse][
+        :_MOST_NAMED
+    ]
+    return Answer(f"{best} is better than {worse[-1]}", f"{sentence}; {', '.join(ties)} may be as good.")
 
 
 def _p(rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures], first: int, second: int) -> float | None:

@@ -66,8 +66,8 @@ _FACTS = "predicate INTEGER, facts BIGINT, checked BIGINT, omitted BIGINT, contr
 
 
 def rate_states(sides: Sides, contradictions_known: bool) -> dict[str, tuple[Bools, Bools]]:
-    """Which states count for each of :data:`.document.RATES` where a run checked these sides, and which are hits. bool,
-    *Shape:* (STATES,) each."""
+    """The states that count for each of :data:`.document.RATES` in a run of these sides, and the states that are hits.
+    bool, *Shape:* (STATES,) each."""
     is_known = np.full(STATES, contradictions_known)
     labelled, every = FINE_OF >= 0, np.ones(STATES, bool)
     omissions, additions = (np.full(STATES, sides != unchecked) for unchecked in ("hallucination", "omission"))
@@ -305,7 +305,8 @@ class FactReader:
         return Facts(parsed.lengths, predicate[parsed.ids], fact_hashes[parsed.ids])
 
     def _from_structs(self, column: pa.Array, flat: pa.Array) -> Facts:
-        """Most facts are structs, whose parts are split in Arrow already: only distinct parts pass through Python."""
+        """The facts of structs. Their parts are separate columns in Arrow, so that only distinct parts go through
+        Python."""
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         children = {part: encode(child) for part, child in part_columns(flat).items()}
         codes, values = children["predicate"]
@@ -322,6 +323,6 @@ class FactReader:
 
 
 def hashes(values: Sequence[bytes]) -> Hashes:
-    """Numbers that tell values apart, one dummy 0 at the end (for null). uint64, *Shape:* (values + 1,)."""
+    """Hashes of values, and a 0 at the end for null. uint64, *Shape:* (values + 1,)."""
     digests = b"".join(blake2b(value, digest_size=8).digest() for value in values)
     return np.frombuffer(digests + bytes(8), np.uint64)

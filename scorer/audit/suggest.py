@@ -28,16 +28,16 @@ SELDOM, OFTEN = 0.01, 0.05
 NIGHTS = 7
 """Nights of a history that are compared with as many before them."""
 POINTS = 9
-"""Rates that stand for the posterior of one."""
+"""Number of rates that represent the posterior of a rate."""
 ROWS_WARN, ROWS_FAIL = 0.2, 0.5
 """Relative changes of the number of rows that warn and fail: a choice."""
 POWER = 0.8
 FEW_ROWS, FEW_ADDED = 50, 5
-"""No gate on an increase looks at smaller groups; no limit on added rows at fewer."""
+"""Smallest group of a gate on an increase, and least number of added rows of a limit on them."""
 MOST_ADDED = 0.5
 """Share of added rows that may be not_OK, whatever the baseline has: few rows prove no increase, all wrong is wrong."""
 LEAST_SHARE = 0.02
-"""Smaller shares of bad rows are taken for this one: an output that has none says little about the next."""
+"""Smaller shares of bad rows count as this one: an output without bad rows says little about the next."""
 EXACT = 2_000
 _NO_ROOM = 0.9
 _LIMITS = tuple(step / 200 for step in range(1, 121))
@@ -47,17 +47,17 @@ _ON_VALUES = (
     ("not_ok_rate", 0.05, 0.1, "Rows that are not OK; catches a slow rise as well."),
     ("backoff_rate", 0.02, 0.1, "Facts without a template; a new predicate in the data raises it."),
 )
-"""Metrics of gates on values, and how far above the output's interval they warn and fail."""
+"""Metrics of gates on values, and the distances above the output's interval at which they warn and fail."""
 
 
 def value_gates(document: Document) -> str:
     """A TOML file of gates on values."""
-    whole, chances = document.groups[0], _chances(document)
+    all_rows, chances = document.groups[0], _chances(document)
     parts = [_head(document, "Limits on values, as shares: the largest that still pass.")]
     for metric, warn, fail, comment in _ON_VALUES:
-        rate = whole.rates.get(metric, whole.backoff)
+        rate = all_rows.rates.get(metric, all_rows.backoff)
         if rate is not None:
-            effect = whole.design_effects.get(metric, 1.0)
+            effect = all_rows.design_effects.get(metric, 1.0)
             parts.append(_on_value(metric, rate, warn, fail, comment, effect, chances))
     parts += [_on_history(columns, groups) for columns, groups in _groupings(document)]
     return "\n".join(parts)
@@ -95,15 +95,15 @@ def _groupings(document: Document) -> list[tuple[Grouping, list[GroupFigures]]]:
 
 
 def _chances(document: Document) -> Chances:
-    """The chances of each gate, such that those that may warn do so in at most :data:`OFTEN` of runs together. Gates on
-    values, whose limits are far above the values, leave most of it to those on increases."""
-    whole = document.groups[0]
+    """The chances of each gate; together, gates warn in at most :data:`OFTEN` of runs. Gates on values have limits far
+    above the values and use little of it, so that most is left for gates on increases."""
+    all_rows = document.groups[0]
     chances = Chances(SELDOM, OFTEN / 10, OFTEN)
     used = 0.0
     for metric, warn, fail, _ in _ON_VALUES:
-        rate = whole.rates.get(metric, whole.backoff)
+        rate = all_rows.rates.get(metric, all_rows.backoff)
         if rate is not None and rate.high is not None:
-            limits = _value_limits(rate, warn, fail, whole.design_effects.get(metric, 1.0), chances)
+            limits = _value_limits(rate, warn, fail, all_rows.design_effects.get(metric, 1.0), chances)
             used += limits.by_chance(limits.warn)
     increases = sum(bool(_large(groups)) for _, groups in _groupings(document))
     remaining = (OFTEN - used) / max(1, increases)
@@ -135,27 +135,31 @@ def _value_limits(rate: Rate, warn: float, fail: float, effect: float, chances: 
 
 
 def posterior(count: float, n: float) -> tuple[float, ...]:
-    """Rates that stand for what a true rate may be, after ``count`` of ``n`` independent rows: the medians of equally
-    likely parts of its posterior under Jeffreys' prior."""
+    """Rates that represent the posterior of a true rate after ``count`` of ``n`` independent rows: the medians of
+    equally likely parts of the posterior under Jeffreys' prior."""
     grid = (np.arange(4000) + 0.5) / 4000
     logs = (count - 0.5) * np.log(grid) + (n - count - 0.5) * np.log1p(-grid)
     weights = np.exp(logs - logs.max())
-    upto = np.cumsum(weights) / weights.sum()
-    places = np.searchsorted(upto, (np.arange(POINTS) + 0.5) / POINTS)
-    return tuple(grid[np.minimum(places, len(grid) - 1)].tolist())
+    cumulative = np.cumsum(weights) / weights.sum()
+    positions = np.searchsorted(cumulative, (np.arange(POINTS) + 0.5) / POINTS)
+    return tuple(grid[np.minimum(positions, len(grid) - 1)].tolist())
 
 
-def exceeds(rows: float, limit: float, now: float, before: float | None = None) -> float:
-    """Probability that a share of ``rows`` independent rows, truly ``now``, exceeds a limit; with ``before``, that its
-    increase over the share of as many rows of another run does."""
+def exceeds(rows: float, limit: float, share: float, before: float | None = None) -> float:
+    """Probability that the observed share of ``rows`` independent rows exceeds a limit.
+
+    Args:
+        share: the true share.
+        before: the true share in an earlier run of as many rows; the limit then applies to the increase.
+    """
     n = max(1, round(rows))
     if n > EXACT:
-        variance = (now * (1 - now) + (0.0 if before is None else before * (1 - before))) / n
-        away = limit - now + (before or 0.0)
-        return 0.5 * math.erfc(away / math.sqrt(2 * variance)) if variance else float(away < 0)
+        variance = (share * (1 - share) + (0.0 if before is None else before * (1 - before))) / n
+        distance = limit - share + (before or 0.0)
+        return 0.5 * math.erfc(distance / math.sqrt(2 * variance)) if variance else float(distance < 0)
     first = math.floor(n * (limit + ROUNDING)) + 1
     hits = np.arange(max(first, 0), n + 1)
-    chances = _binomial(n, now)[hits]
+    chances = _binomial(n, share)[hits]
     if before is not None:  # the later run has `hits`, the earlier one at most hits - first
         chances = chances * np.cumsum(_binomial(n, before))[np.minimum(hits - first, n)]
     return float(chances.sum())
@@ -274,9 +278,9 @@ def _on_increase(columns: Grouping, groups: Sequence[GroupFigures], chances: Cha
 
 
 def _least_limit(by_chance: Callable[[float], float], chance: float) -> float | None:
-    """The least of the limits that is exceeded by chance so seldom; ``None`` if none is."""
-    place = bisect_left(_LIMITS, True, key=lambda limit: by_chance(limit) <= chance)
-    return _LIMITS[place] if place < len(_LIMITS) else None
+    """The smallest limit that chance exceeds with at most the probability ``chance``; ``None`` if there is none."""
+    position = bisect_left(_LIMITS, True, key=lambda limit: by_chance(limit) <= chance)
+    return _LIMITS[position] if position < len(_LIMITS) else None
 
 
 def _said(which: str, warns: float, fails: float) -> str:

@@ -30,7 +30,7 @@ def looks_wrong(failed: int, facts: int, other_failed: int, other_facts: int) ->
 
 
 def template_findings(
-    run: ScannedRun, grouping: Grouping, whole: GroupFigures, templates: Templates | None
+    run: ScannedRun, grouping: Grouping, all_rows: GroupFigures, templates: Templates | None
 ) -> list[Finding]:
     """Mark the predicates of all rows whose templates look wrong, and return a finding for each.
 
@@ -39,11 +39,11 @@ def template_findings(
         templates: templates of the run; ``None`` where they are not known.
     """
     by_group = queries.facts(run, grouping)
-    facts, lost = int(by_group.checked.sum()), int(by_group.omitted.sum())
+    facts, omitted = int(by_group.checked.sum()), int(by_group.omitted.sum())
     suspects, reported_sentences = [], set[str]()
-    for entry in whole.predicates:
+    for entry in all_rows.predicates:
         code, k, n = run.predicates[entry.predicate], entry.omission.count, entry.omission.n
-        if not looks_wrong(k, n, lost - k, facts - n):
+        if not looks_wrong(k, n, omitted - k, facts - n):
             continue
         everywhere, lines = _everywhere(by_group, code) if grouping else (True, [])
         if everywhere:
@@ -54,7 +54,7 @@ def template_findings(
             template = templates.lookup(Triple("", entry.predicate, "")) if templates is not None else None
             if template is not None and template.object is None and entry.sentence is None:  # one for all objects
                 lines.append(f"template: {to_text(template.pattern)}")
-            lines = [_line("omitted", k, n), _line("omitted of all other facts", lost - k, facts - n), *lines]
+            lines = [_line("omitted", k, n), _line("omitted of all other facts", omitted - k, facts - n), *lines]
             template_or_sentence = (
                 f"the template of {entry.predicate!r}" if entry.sentence is None else f"the sentence {entry.sentence!r}"
             )
@@ -66,12 +66,12 @@ def template_findings(
 
 
 def _everywhere(counts: queries.GroupFactCounts, code: int) -> tuple[bool, list[str]]:
-    """Whether a predicate fails across groups, and in how many of them as a line."""
+    """Whether a predicate fails in nearly all groups, and a line with their number."""
     large = counts.checked[:, code] >= _FACTS_OF_GROUP
     checked, omitted = counts.checked[large], counts.omitted[large]
     n, k = checked[:, code], omitted[:, code]
-    rest = (omitted.sum(axis=1) - k) / np.maximum(checked.sum(axis=1) - n, 1)
-    failing = int((k / n >= np.maximum(LEAST_RATE, _TIMES_THE_GROUP * rest)).sum())
+    other_rates = (omitted.sum(axis=1) - k) / np.maximum(checked.sum(axis=1) - n, 1)
+    failing = int((k / n >= np.maximum(LEAST_RATE, _TIMES_THE_GROUP * other_rates)).sum())
     return failing >= _GROUPS * len(n), [f"far above the rest in {failing} of {len(n)} groups"] if len(n) else []
 
 

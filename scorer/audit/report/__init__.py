@@ -1,7 +1,7 @@
-"""The document of an audit as people read it: the page (HTML) and the summary (Markdown, and for the console plain).
+"""The reports of an audit: the page (HTML) and the summary (Markdown, and plain text for the console).
 
-Text is never markup: every expression of a template is escaped as its format needs, and attributes take ``|plain``. A
-line break in a template of the page, with the blanks around it, is nothing; a name that is not there is an error.
+Text is never markup: every expression of a template is escaped for its format, and attributes take ``|plain``. A line
+break in a template of the page is removed with the blanks around it; an undefined name is an error.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def _table(kind: str, groups: Sequence[GroupFigures]) -> Markup:
 
 
 def error_kinds(group: GroupFigures) -> dict[str, Rate]:
-    """The rates of the kinds of errors, by what they are called: whether omitted facts are left out or said wrongly
-    where that is known. A row may have several."""
+    """The rates of the kinds of errors by their names in reports. Omissions are divided into facts left out and facts
+    said wrongly where that is known. A row may have several kinds."""
     rates = group.rates
     if group.left_out is None:
         return {"omission": rates["omission_rate"], "hallucination": rates["hallucination_rate"]}
@@ -128,7 +128,7 @@ def error_kinds(group: GroupFigures) -> dict[str, Rate]:
 
 
 def shown_rates(group: GroupFigures) -> list[str]:
-    """The rates that a table of groups has: without that of contradicted facts where it is not known."""
+    """The rates of a table of groups, without the rate of contradicted facts where it is not known."""
     return [name for name in RATES if name != "contradicted_rate" or group.left_out is not None]
 
 
@@ -218,8 +218,8 @@ def content_security_policy() -> str:
 
 
 def verdict(document: Document) -> tuple[str, str]:
-    """(class, words), the same in every format. Without a gate it is the answer to who is better or what got worse; if
-    every gate was silent, nothing was checked, which is not a pass."""
+    """(class, words) of the verdict, the same in every format. Without gates it names the better group or the group
+    that got worse; if every gate was silent, nothing was checked, which is not a pass."""
     if document.checked.nothing_checked and document.status == "fail":
         return "fail", "Nothing checked"
     if not document.checked.gates:
@@ -229,7 +229,7 @@ def verdict(document: Document) -> tuple[str, str]:
 
 
 def sections(document: Document) -> dict[str, str]:
-    """The sections that have something to show, id and heading. The gates are always there, if only to say so."""
+    """Id and heading of the sections with content. The section of gates is always shown."""
     worse = document.worse
     all_sections = {
         "worse": ("What got worse", worse and (worse.rows or worse.flipped + worse.added_failing)),
@@ -244,7 +244,7 @@ def sections(document: Document) -> dict[str, str]:
 
 
 def tables_of_groups(document: Document) -> list[tuple[tuple[str, ...], list[GroupFigures]]]:
-    """The groups of each grouping, by its columns; all rows alone where there is none."""
+    """The groups of each grouping, by its columns; without a grouping, one entry without groups."""
     by_columns: dict[tuple[str, ...], list[GroupFigures]] = {}
     for group in document.groups[1:]:
         by_columns.setdefault(tuple(group.grouping), []).append(group)
@@ -257,30 +257,30 @@ def across(share: float) -> str:
 
 
 def nice_top(shares: Sequence[float | None]) -> float:
-    """The least of 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1 that no share is above."""
+    """The smallest of 0.01, 0.02, 0.05, 0.1, 0.2, 0.5 and 1 that no share exceeds."""
     highest = max((share for share in shares if share is not None), default=0.0)
     return next((top for top in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if highest <= top), 1.0)
 
 
-def histories(document: Document, most: int) -> list[tuple[dict[str, str | None], list[float | None]]]:
+def histories(document: Document, limit: int) -> list[tuple[dict[str, str | None], list[float | None]]]:
     """The last not_OK rates of all rows and of each group over the runs, of groups with two runs at least."""
     rates_of: dict[tuple[tuple[str, str | None], ...], list[float | None]] = {(): []}
     for row in document.history:
         rates_of.setdefault(tuple(sorted(row.group.items())), []).append(row.rates["not_ok_rate"])
-    return [(dict(group), rates[-most:]) for group, rates in rates_of.items() if len(rates) > 1]
+    return [(dict(group), rates[-limit:]) for group, rates in rates_of.items() if len(rates) > 1]
 
 
 def worse_rows(document: Document, limits: Limits) -> list[WorseRow]:
-    """The rows that got worse, without those that the first screen shows."""
+    """The rows that got worse, without the rows of the first screen."""
     shown = {(row.now.file, row.now.row) for finding in document.findings for row in finding.rows}
     rows = document.worse.rows if document.worse is not None else []
     return [row for row in rows if (row.now.file, row.now.row) not in shown][: limits.cases]
 
 
 def sample(document: Document, limits: Limits) -> dict[str, list[WorstRow]]:
-    """The worst rows by kind, without those that got worse: at most so many kinds and rows of each."""
-    above = [row for finding in document.findings for row in finding.rows] + worse_rows(document, limits)
-    shown = {(row.now.file, row.now.row) for row in above}
+    """The worst rows by kind, without rows that are shown above, within the limits of kinds and of rows."""
+    rows_shown_above = [row for finding in document.findings for row in finding.rows] + worse_rows(document, limits)
+    shown = {(row.now.file, row.now.row) for row in rows_shown_above}
     by_kind: dict[str, list[WorstRow]] = {}
     for row in document.worst:
         if (row.file, row.row) not in shown:
@@ -294,5 +294,5 @@ def truncate_date(night: str) -> str:
 
 
 def triple(fact: FactShown) -> str:
-    """A fact in the notation of a triple; one that was given as a sentence as it is."""
+    """A fact in the notation of a triple; a fact that is a sentence as it is."""
     return f"{fact.subject} | {fact.predicate} | {fact.object}" if fact.subject else fact.predicate

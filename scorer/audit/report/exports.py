@@ -106,15 +106,15 @@ def metrics(document: Document) -> str:
 def _family(name: str, help_text: str, samples: Samples) -> str:
     lines = []
     for labels, value in samples:
-        written = ",".join(f'{key}="{for_prometheus(text)}"' for key, text in labels.items())
+        label_text = ",".join(f'{key}="{for_prometheus(text)}"' for key, text in labels.items())
         if value is not None:
-            lines.append(f"d2t_audit_{name}{f'{{{written}}}' if written else ''} {value + 0}\n")
+            lines.append(f"d2t_audit_{name}{f'{{{label_text}}}' if label_text else ''} {value + 0}\n")
     head = f"# HELP d2t_audit_{name} {help_text}\n# TYPE d2t_audit_{name} gauge\n"
     return head + "".join(lines) if lines else ""
 
 
 def _largest(document: Document) -> list[GroupFigures]:
-    """The groups with most rows of each grouping; of those whose labels are equal once cut, the first."""
+    """The largest groups of each grouping; of groups with equal labels after clipping, the first."""
     by_grouping: dict[tuple[str, ...], list[GroupFigures]] = {}
     for group in document.groups:
         by_grouping.setdefault(tuple(group.grouping), []).append(group)
@@ -126,7 +126,7 @@ def _largest(document: Document) -> list[GroupFigures]:
 
 
 def _seconds(stamp: str) -> float | None:
-    """A time of the document, in seconds since 1970; ``None`` where it is none."""
+    """A time of the document in seconds since 1970; ``None`` for an invalid one."""
     try:
         return datetime.fromisoformat(stamp).timestamp()
     except ValueError:

@@ -114,18 +114,18 @@ class Clipped(NamedTuple):
     """Number of characters that are cut off."""
 
 
-def clip(value: str, most: int) -> Clipped:
-    """The part of a text that is shown: at most ``most`` characters, fewer where escaping makes them much longer."""
-    length = min(len(value), most)
-    while length > 1 and len(framed(value[:length]).encode(errors="replace")) > _BYTES * most:
+def clip(value: str, limit: int) -> Clipped:
+    """The part of a text that is shown: at most ``limit`` characters, fewer where escaping makes them much longer."""
+    length = min(len(value), limit)
+    while length > 1 and len(framed(value[:length]).encode(errors="replace")) > _BYTES * limit:
         length //= 2
     return Clipped(value[:length], len(value) - length)
 
 
-def clip_plain(value: str, most: int) -> str:
+def clip_plain(value: str, limit: int) -> str:
     """The same for places that hold no markup: attributes, and the title of the page."""
-    value = plain(value[: most + 1])
-    return value if len(value) <= most else f"{value[:most]}…"
+    value = plain(value[: limit + 1])
+    return value if len(value) <= limit else f"{value[:limit]}…"
 
 
 def count(value: float | None) -> str:
