@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -13,14 +14,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import scorer
 from scorer import ColumnNames, Scorer, Triple
 from scorer.audit import AuditOptions
 from scorer.errors import ScorerError
 from scorer.evaluation import EvaluateOptions
 from scorer.inference import BUILTIN_BUNDLES
 from scorer.integrations.ray import ScoreBatches
+from scorer.metric.columns import output_names
 from scorer.metric.fact_templates import parse_optional
 from scorer.scoring.settings import Settings
+from tests.conftest import ROOT
 from tests.faults import harness
 
 WRONG: tuple[Any, ...] = (None, 5, 2.5, True, "text", b"bytes", [3], ["a", None], {"a": 1}, {3}, object(), ("a", "b"))
@@ -165,3 +169,40 @@ def test_a_batch_has_the_columns_of_the_scorer(tiny: Path) -> None:
 def test_a_batch_of_arrays_is_refused_with_the_argument_to_write(tiny: Path) -> None:
     with ScoreBatches(tiny) as score, pytest.raises(TypeError, match="batch_format='pyarrow'"):
         score({"text": np.array(["a"])})
+
+
+STABLE = {
+    "CheckResult": "check fact premise hypothesis tokens contradiction neutral entailment passed",
+    "ColumnNames": "text triples facts mr keep prefix details sentences attributes subject document",
+    "Scorer": "embedded score score_facts score_attributes score_row score_pairs score_table score_batches close "
+    "signature settings",
+    "ScorerOptions": "templates protocol checks optional missing_template reading device precision threads "
+    "device_memory overlong sentences exact columns",
+    "Triple": "subject predicate object sentence",
+    "Verdict": "fine rough confidence omitted fact_entailment text_entailment all_facts_entailment error note facts "
+    "checks sentences said_together contradicted to_dict mark asked_facts",
+}
+"""Fields and methods of public names. One that goes, or has another name, needs a line in docs/upgrading.md."""
+STABLE_COLUMNS = (
+    "fine rough confidence omitted contradicted fact_entailment text_entailment all_facts_entailment error note reused "
+    "row_key sentences worded_facts details row_info"
+)
+
+
+def test_the_public_names_of_the_page_are_those_of_the_package_and_keep_their_fields(opened: Scorer) -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    section = re.search(r"^- \*\*Public\*\* (.*?)^- \*\*Stable\*\*", page, re.MULTILINE | re.DOTALL)
+    assert section is not None
+    listed = re.findall(r"`(\w+)`", section[1].rpartition("ScoreBatches`:")[2])
+    assert listed == scorer.__all__ == sorted({*STABLE, "ScorerError", "__version__"})
+    for name, members in STABLE.items():
+        public = getattr(scorer, name)
+        hints = {*getattr(public, "__annotations__", ()), *dir(opened if public is Scorer else public)}
+        assert {*members.split()} <= hints, name
+
+
+def test_the_output_columns_of_the_page_are_those_of_a_run() -> None:
+    page = (ROOT / "docs" / "output.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \|", page.partition("## Errors")[0], re.MULTILINE)
+    names = ColumnNames(sentences=True, details=True)
+    assert {*listed} == {*output_names(names)} == {*STABLE_COLUMNS.split()}

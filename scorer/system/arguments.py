@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, field, fields
 from inspect import Parameter, Signature, signature
 from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin
 
 from ..errors import UsageError
 
@@ -34,9 +34,14 @@ class CheckedFields:
     """Base of data classes that check their fields when they are created.
 
     Raises:
-        TypeError: a value of another type than the annotation; names the field, the value and the annotation.
+        TypeError: a field that the class does not have, with the names of all; a value of another type than the
+            annotation, with the field, the value and the annotation.
         UsageError: a value that is not one of the choices of a ``Literal``; names the choices.
     """
+
+    def __new__(cls, *_: Any, **values: Any) -> Self:
+        check_names(values, [field.name for field in fields(cls)], cls.__name__)  # type: ignore[arg-type]  # data classes
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         hints = typing.get_type_hints(type(self))

@@ -5,15 +5,16 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import pickle
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
 
-from scorer import Scorer, ScorerOptions
+from scorer import ColumnNames, Scorer, ScorerOptions
 from scorer.commands.options import ColumnOptions, ModelOptions
 from scorer.errors import UsageError
 from scorer.integrations.ray import ScoreBatches
@@ -81,3 +82,15 @@ def test_a_wrong_option_is_named_with_its_choices(
     with pytest.raises(kind) as refused:
         call(**options)
     assert str(refused.value).startswith(message) and "\n" not in str(refused.value)
+
+
+def test_a_wrong_name_of_a_column_is_named_with_the_right_ones() -> None:
+    with pytest.raises(TypeError) as refused:
+        ColumnNames(attributs="made")  # type: ignore[call-arg]  # what is tested
+    assert str(refused.value).startswith(
+        "ColumnNames has no option 'attributs'; did you mean attributes? Its options are text, triples, "
+    )
+    names = ColumnNames("said", attributes="brand,weight")
+    assert (names.text, replace(names, subject="product").subject) == ("said", "product")
+    assert pickle.loads(pickle.dumps(names)) == names
+    assert list(inspect.signature(ColumnNames).parameters) == [field.name for field in fields(ColumnNames)]
