@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from ..inference import Precision
@@ -50,6 +51,9 @@ def check_command(
         "Triples of the row, separated by ++; exits 2 if one is malformed.", '"S | P | O ++ S | P | O"', None
     ),
     fact: tuple[str, ...] = option("Fact as a sentence, instead of --triples. Repeatable.", "F", ()),
+    attributes: str | None = option(
+        "Attributes of the row as a JSON object, instead of --triples; its name is the subject.", "JSON", None
+    ),
     document: tuple[str, ...] = option(
         "Source text, whose sentences are the facts. Repeatable: each is a passage.", "D", ()
     ),
@@ -65,15 +69,23 @@ def check_command(
     from ..metric.sentences import split_document
 
     facts = list(fact)
-    sources = {"--triples": triples is not None, "--fact": bool(facts), "--document": bool(document)}
+    sources = {
+        "--triples": triples is not None,
+        "--fact": bool(facts),
+        "--attributes": attributes is not None,
+        "--document": bool(document),
+    }
     facts_options = [name for name, is_given in sources.items() if is_given]
     if len(facts_options) > 1:
         raise UsageError(f"{' and '.join(facts_options)} cannot be combined; pass one of them")
     if bool(facts_options) != (text is not None):
-        raise UsageError("pass both --triples (or --fact, or --document) and --text, or neither to open the console")
+        raise UsageError(
+            "pass both --triples (or --fact, --attributes, --document) and --text, or neither to open the console"
+        )
     if any(not sentence.strip() for sentence in facts):
         raise UsageError("--fact is blank; write a sentence")
     parsed = _parse(triples) if triples is not None else []
+    pairs = _parse_attributes(attributes) if attributes is not None else None
     settings = model.settings(ColumnOptions())
     if document:
         settings = replace(settings, columns=replace(settings.columns, document="document"))
@@ -83,7 +95,10 @@ def check_command(
         if not facts_options:
             _console(scorer)
             return
-        verdict = scorer.score_facts(facts, text) if facts else scorer.score(parsed, text)
+        if pairs is not None:
+            verdict = scorer.score_attributes(pairs, text)
+        else:
+            verdict = scorer.score_facts(facts, text) if facts else scorer.score(parsed, text)
     if as_json:
         print_json({**verdict.to_dict(), "signature": scorer.signature})
     else:
@@ -138,6 +153,17 @@ def _parse(triples: str) -> list[Triple]:
     if parsed:
         return parsed
     raise UsageError(f"{why}; write subject | predicate | object, and separate triples by ++")
+
+
+def _parse_attributes(attributes: str) -> dict[str, Any]:
+    try:
+        parsed, why = json.loads(attributes), ""
+    except (ValueError, RecursionError) as error:
+        parsed, why = None, f" ({error})"
+    if not isinstance(parsed, dict):
+        example = json.dumps({"name": "Blue Spice", "eatType": "pub"})
+        raise UsageError(f"--attributes is not a JSON object{why}; write an object such as '{example}'")
+    return parsed
 
 
 def _console(scorer: Scorer) -> None:

@@ -39,6 +39,7 @@ GONE = {
 }
 """Commands, options and values of development versions, with their replacements. The table is read only when the parser
 refuses the arguments, so that it never hides an existing option."""
+_FEW_COMMANDS = 3
 AGAIN = "; run again with --verbose to see the traceback"
 
 
@@ -142,9 +143,21 @@ def _refusal(error: Any) -> int:
             return 2
     shown = io.StringIO()
     error.show(shown)
+    if type(error).__name__ == "NoSuchOption" and (others := _commands_with(error.option_name)):
+        shown.write(f"{error.option_name} is an option of {', '.join(others)}\n")
     for line in shown.getvalue().replace("Value error, ", "").splitlines():
         say(line, always=True)
     return 2
+
+
+def _commands_with(option: str) -> list[str]:
+    """The commands that have an option; none of an option of many, which would tell nobody where to look."""
+    from . import COMMANDS, app
+
+    group = typer.main.get_command(app)
+    commands = {name: group.get_command(None, name) for name in COMMANDS}  # type: ignore[attr-defined]  # a group
+    having = [f"scorer {name}" for name, command in commands.items() for one in command.params if option in one.opts]
+    return having if len(having) <= _FEW_COMMANDS else []
 
 
 def _code_of(error: BaseException) -> int:

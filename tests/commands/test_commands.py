@@ -42,6 +42,21 @@ def test_one_row_is_explained_check_by_check(tiny: Path) -> None:
     assert "note: empty_text" in scorer("check", *row[:2], "--text", "", "--bundle", tiny).stdout
 
 
+def test_one_row_of_attributes(tiny: Path) -> None:
+    given = ["--text", "The Mill is a pub.", "--bundle", tiny]
+    attributes = {"name": "The Mill", "eatType": "pub", "stars": 5.0, "area": None}
+    shown = scorer("check", "--attributes", json.dumps(attributes), *given).stdout
+    assert "fact 0" in shown and "The eat Type of The Mill is pub." in shown and "The stars of The Mill is 5." in shown
+    assert "fact 2" not in shown
+    assert "error: no_subject" in scorer("check", "--attributes", '{"eatType": "pub"}', *given).stdout
+    for wrong in ("eatType=pub", '["pub"]', "[" * 100_000):
+        said = scorer("check", "--attributes", wrong, *given, code=2).stderr
+        assert "--attributes is not a JSON object" in said and '{"name": "Blue Spice", "eatType": "pub"}' in said
+    both = scorer("check", "--attributes", "{}", "--fact", "A.", *given, code=2).stderr
+    assert "--fact and --attributes cannot be combined" in both
+    assert "--attributes" in scorer("check", "--text", "A.", "--bundle", tiny, code=2).stderr
+
+
 def test_the_console_shows_an_example_and_survives_nonsense(tiny: Path) -> None:
     typed = 'help\nnonsense\n\n[["The Mill", "eatType", "pub"]]\n\nThe Mill is a pub.\nquit\nA | b | c\nA b c.\n'
     result = CliRunner().invoke(app, ["check", "--bundle", str(tiny)], input=typed)

@@ -108,6 +108,23 @@ def test_what_is_gone_is_one_line_that_says_what_to_use(arguments: str, row: str
     assert code == 2 and line.endswith(GONE[row])
 
 
+@pytest.mark.parametrize(
+    ("arguments", "where"),
+    [
+        ("show out --row a.parquet:1", "--row is an option of scorer explain"),
+        ("explain out --where x", "--where is an option of scorer show"),
+        ("show out --json", None),  # nearly every command has it
+        ("show out --nothing", None),
+    ],
+)
+def test_an_option_of_another_command_is_named_with_it(
+    arguments: str, where: str | None, command_line: CommandLine
+) -> None:
+    code, _, errors = command_line(*arguments.split())
+    assert code == 2 and "No such option" in errors
+    assert [line for line in errors.splitlines() if "is an option of" in line] == ([] if where is None else [where])
+
+
 def test_what_is_gone_hides_nothing_that_exists(command_line: CommandLine, tmp_path: Path) -> None:
     code, _, errors = command_line("audit", str(tmp_path), "--report", "rank")
     assert code == 2 and "is gone" not in errors
