@@ -16,9 +16,12 @@ from ..storage.user_files import write_user_file
 from ..system.codec import Record
 from ..system.files import Format
 from .proposals import GOOD, LEAST_GAIN, OFTEN, SELDOM, Content, Proposer, notation_counts, pass_shares, share
+from .quantities import said_in_another_unit
 from .trial import SampledRow, Trial, check_settings, read_sample
 
 EXAMPLES = 3
+MANY = 0.3
+"""Share of texts with a value in another notation or unit from which there is a hint."""
 PROPOSED = "$proposed"
 
 
@@ -38,6 +41,12 @@ class PredicateTrial(Record, frozen=True, kw_only=True):
     """Share of facts that pass without any template; ``None`` where none were tried."""
     failing: list[tuple[str, str]]
     """Facts that fail, as worded, each with its text."""
+    other_unit: float = 0.0
+    """Share of facts with the value in the text in another unit only."""
+    other_unit_example: tuple[str, str] | None = None
+    """A value of them, and the words of its text."""
+    absent: str | None = None
+    """A value that its text does not have in any notation or unit."""
 
 
 class TrialReport(Record, frozen=True, kw_only=True):
@@ -109,7 +118,7 @@ def _report(
     judged = trial.judge(templates, reading)
     without = trial.judge(Templates(), reading) if content and trial.has_backoff else None
     predicates = sorted(_predicates(judged, templates, without), key=lambda predicate: predicate.passed)
-    noted = [predicate for predicate in predicates if predicate.other_notation > 0.3]
+    noted = [predicate for predicate in predicates if predicate.other_notation > MANY]
     proposed_reading: Reading = "plain" if noted else reading
     proposer = Proposer(trial, content, proposed_reading)
     proposer.propose()
@@ -127,6 +136,7 @@ def _report(
         predicates=predicates,
         hints=[
             *hints,
+            *_hints_of_units(predicates),
             *_hints_of_templates(predicates),
             *proposer.notes,
             *_hints_of_failing(after, Templates.from_dict(proposer.content)),
@@ -146,12 +156,19 @@ def _predicates(
     passed_without = {} if without is None else pass_shares(without, templates)
     facts: dict[str, list[tuple[bool, bool, bool, bool]]] = {}
     failing: dict[str, list[tuple[str, str]]] = {}
+    other_units: dict[str, list[tuple[str, str]]] = {}
+    absent: dict[str, str] = {}
     for row in rows:
         for number, triple in enumerate(row.facts):
             predicate, value = templates.canonical(triple.predicate), unquoted(triple.object).replace("_", " ")
             notation = notation_counts(row, {predicate: value})[predicate]
             passed, has_template = row.passed[number], row.has_template[number]
             facts.setdefault(predicate, []).append((passed, *notation, not has_template))
+            if not any(notation):
+                if (words := said_in_another_unit(predicate, value, row.text)) is not None:
+                    other_units.setdefault(predicate, []).append((value, words))
+                else:
+                    absent.setdefault(predicate, value)
             if not passed and len(failing.setdefault(predicate, [])) < EXAMPLES:
                 failing[predicate].append((row.worded[number], " ".join(row.text.split())))
     return [
@@ -164,9 +181,25 @@ def _predicates(
             without_template=share(outcomes, lambda fact: fact[3]),
             passed_without=passed_without.get(predicate),
             failing=failing.get(predicate, []),
+            other_unit=len(other_units.get(predicate, ())) / len(outcomes),
+            other_unit_example=next(iter(other_units.get(predicate, ())), None),
+            absent=absent.get(predicate),
         )
         for predicate, outcomes in facts.items()
     ]
+
+
+def _hints_of_units(predicates: Sequence[PredicateTrial]) -> list[str]:
+    """Advice about values that fail since the texts give them in another unit, which no reading converts."""
+    hints = []
+    for trial in predicates:
+        if trial.other_unit_example is not None and trial.other_unit > MANY and trial.passed < GOOD:
+            value, words = trial.other_unit_example
+            hints.append(
+                f"{trial.predicate}: {trial.other_unit:.0%} of the texts give its value in another unit or notation "
+                f"('{value}' is '{words}' in its text): write the column as the texts do"
+            )
+    return hints
 
 
 def _hints_of_templates(predicates: Sequence[PredicateTrial]) -> list[str]:
@@ -184,10 +217,14 @@ def _hints_of_failing(rows: Sequence[SampledRow], templates: Templates) -> list[
     hints = []
     for shares in sorted(_predicates(rows, templates), key=lambda shares: shares.passed):
         with_value = shares.as_it_is + shares.other_notation
+        if shares.other_unit > MANY:
+            continue
         if with_value < SELDOM and shares.facts > EXAMPLES and shares.passed < OFTEN:
+            example = "" if shares.absent is None else f", such as {shares.absent[:60]!r}"
             hints.append(
-                f"{shares.predicate}: {with_value:.0%} of the texts say its value as it is: leave it out of the facts, "
-                f"word its values in a map of objects, or mark it optional, --optional '{shares.predicate}=VALUE'"
+                f"{shares.predicate}: {with_value:.0%} of the texts say its value as it is{example}: leave it out "
+                "of the facts, word its values in a map of objects, or mark it optional, --optional "
+                f"'{shares.predicate}=VALUE'"
             )
         elif with_value > GOOD and shares.passed < GOOD:
             hints.append(
