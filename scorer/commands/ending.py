@@ -156,8 +156,8 @@ def _commands_with(option: str) -> list[str]:
 
     group = typer.main.get_command(app)
     commands = {name: group.get_command(None, name) for name in COMMANDS}  # type: ignore[attr-defined]  # a group
-    having = [f"scorer {name}" for name, command in commands.items() for one in command.params if option in one.opts]
-    return having if len(having) <= _FEW_COMMANDS else []
+    names = [f"scorer {name}" for name, command in commands.items() if any(option in p.opts for p in command.params)]
+    return names if len(names) <= _FEW_COMMANDS else []
 
 
 def _code_of(error: BaseException) -> int:
