@@ -111,7 +111,7 @@ def compare(
         systems=systems,
         pairs=pairs,
         agreement=compared.agreement(),
-        next=[] if human else next_commands(name, options.by, sum(system.rows for system in systems)),
+        next=[] if human else next_commands(name, options, sum(system.rows for system in systems)),
     )
 
 
@@ -125,13 +125,14 @@ def _systems_of(output: LabelledOutput, by: str) -> tuple[Indices, list[str]]:
     return codes, names
 
 
-def next_commands(name: str, by: str, rows: int) -> list[str]:
+def next_commands(name: str, options: CompareOptions, rows: int) -> list[str]:
     """The two commands that give true rates of an output with so many rows."""
     number, shown = min(200, max(60, rows // 2)), quote(name)
-    by_option = "" if by == "system" else f" --by {quote(by)}"
+    by_option = "" if options.by == "system" else f" --by {quote(options.by)}"
+    notes = "".join(f" --exclude-note {note}" for note in options.exclude_notes)
     return [
         f"scorer sample {shown} --rows {number} --file labels.csv{by_option}",
-        f"scorer compare {shown} --labels labels.csv{by_option}",
+        f"scorer compare {shown} --labels labels.csv{by_option}{notes}",
     ]
 
 

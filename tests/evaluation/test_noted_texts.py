@@ -65,6 +65,7 @@ def test_a_comparison_without_them_is_that_of_the_other_rows(tmp_path: Path) -> 
         every, "out", (), CompareOptions(exclude_notes=("other_language", "truncated")), remarks.append
     )
     assert comparison.excluded == {"other_language": noted, "truncated": noted // 2}
+    assert comparison.next[1].endswith("--labels labels.csv --exclude-note other_language --exclude-note truncated")
     assert "without texts noted as other\\_language and truncated" in as_markdown(comparison)
 
 
