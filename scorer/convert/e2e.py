@@ -76,9 +76,10 @@ def slot_label(added: str, missing: str, wrong: str) -> str | None:
 
 
 def slot_label_without_restaurant(added: str, missing: str, wrong: str, diff: str) -> str | None:
-    """The same where ``eatType=restaurant`` is optional, as their ``--e2e-ignore-restaurant`` reads the counts: one of
-    them less where ``diff`` (slot → value → count, negative where it is missing) has the value, even if that count is 0
-    and becomes -1, which is then an error."""
+    """The label where ``eatType=restaurant`` is optional, as with ``--e2e-ignore-restaurant`` of the authors' code.
+
+    A count is one less where ``diff`` (slot → value → count, negative for a missing value) has the value, even if the
+    count is 0 and becomes -1, which is then an error."""
     try:
         slots = json.loads(diff)
         times = slots.get("eat_type", slots.get("eatType", {})).get("restaurant", 0)

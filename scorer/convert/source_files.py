@@ -29,7 +29,7 @@ class Problems:
 
     Args:
         strict: raise the first one; otherwise all are counted.
-        say: called with the first ones, for people.
+        say: called with messages about the first ones.
     """
 
     def __init__(self, strict: bool, say: Callable[[str], None]) -> None:
@@ -163,5 +163,5 @@ def _line(piece: bytes) -> Line:
 
 
 def readable(field: str) -> str | None:
-    """A field of a line that is valid text; ``None`` where it is not."""
+    """A field of a line as text; ``None`` for invalid text."""
     return None if UNREADABLE in field or "\0" in field else field

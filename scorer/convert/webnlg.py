@@ -152,7 +152,7 @@ def _parse(source: SourceFile) -> tuple[Element, dict[Element, int]]:
         if system or public:
             refuse(f"the document refers to an external part ({system or public!r}), which is never opened")
 
-    def entity(name: str, *rest: object) -> None:
+    def entity(name: str, *remainder: object) -> None:
         refuse(f"the document declares the entity {name!r}; write its text instead")
 
     parser.buffer_text = True

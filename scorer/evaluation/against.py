@@ -57,7 +57,7 @@ class AgainstBlock(TypedDict):
         path: the rival output.
         signature: signature of the rival output.
         rows: rows with gold that both outputs have.
-        missing: rows with gold that the rival output lacks.
+        missing: rows with gold that the rival output does not have.
         accuracy: accuracies of both outputs by ``rough``, ``fine`` and side; the first is OUT.
         correlations: correlations of both confidences with each rating.
     """
@@ -76,7 +76,7 @@ class Compared:
     Attributes:
         rival: columns of the rival output.
         names: column names of the rival output.
-        places: row number in the rival of each row, -1 where it lacks the row. int64, *Shape:* (rows,).
+        positions: number of each row in the rival output, -1 for a row that it does not have. int64, *Shape:* (rows,).
     """
 
     def __init__(self, scored: Scored, names: ColumnNames, rival: Output) -> None:
@@ -88,27 +88,27 @@ class Compared:
                 raise ColumnError(
                     f"--against needs the column {column!r}, which says which rows agree; {name} has none"
                 )
-        waiting: dict[bytes, list[int]] = defaultdict(list)
+        unmatched: dict[bytes, list[int]] = defaultdict(list)
         for row, value in enumerate(_keys(self.rival, rival_key)):
-            waiting[value].append(row)
-        places = [waiting[value].pop(0) if waiting[value] else -1 for value in _keys(scored, key)]
-        self.places = np.array(places, np.int64)
+            unmatched[value].append(row)
+        positions = [unmatched[value].pop(0) if unmatched[value] else -1 for value in _keys(scored, key)]
+        self.positions = np.array(positions, np.int64)
 
     def codes(self) -> tuple[Codes | None, Codes]:
-        """FINE and ROUGH labels of the rival for the rows here; -1 where it has none."""
+        """FINE and ROUGH labels of the rival for the rows of the output; -1 without one."""
         fine, rough = predicted(self.rival, self.names)
-        return None if fine is None else self._here(fine), self._here(rough)
+        return None if fine is None else self._align(fine), self._align(rough)
 
     def confidence(self) -> Floats:
-        """Confidence of the rival; NaN where it has none. float64, *Shape:* (rows,)."""
+        """Confidence of the rival for the rows of the output; NaN without one. float64, *Shape:* (rows,)."""
         column = self.names.output("confidence")
         if not self.rival.has(column):
-            return np.full(len(self.places), np.nan)
+            return np.full(len(self.positions), np.nan)
         values = finite(self.rival.array(column), column)
-        return np.where(self.places < 0, np.nan, values[self.places])
+        return np.where(self.positions < 0, np.nan, values[self.positions])
 
-    def _here(self, codes: Codes) -> Codes:
-        return np.where(self.places < 0, NO_LABEL, codes[self.places]).astype(np.int8)
+    def _align(self, codes: Codes) -> Codes:
+        return np.where(self.positions < 0, NO_LABEL, codes[self.positions]).astype(np.int8)
 
 
 def _keys(scored: Scored, column: str) -> list[bytes]:
@@ -128,10 +128,11 @@ def compare_metrics(
         note: called with each remark for the reader of the figures.
 
     Raises:
-        ColumnError: one output has no row keys. UsageError: they share no row.
+        ColumnError: one output has no row keys.
+        UsageError: the outputs share no row.
     """
     rows = Compared(scored, ratings.names, rival)
-    is_shared = rows.places >= 0
+    is_shared = rows.positions >= 0
     if not is_shared.any():
         raise UsageError(f"--against {rival.name} has none of these rows; score the same file with the other metric")
     judged = is_shared if labels is None else is_shared & (labels.gold_rough >= 0)
@@ -165,9 +166,9 @@ def _accuracies(labels: Labels, rows: Compared, judged: Mask) -> dict[str, Paire
     else:
         has_gold = judged
     return {
-        name: paired_rate(pairs_of(first[where], second[where], labels.inputs[where]))
+        name: paired_rate(pairs_of(first[mask], second[mask], labels.inputs[mask]))
         for name, (first, second) in right.items()
-        if (where := judged if name == "rough" else has_gold).any()
+        if (mask := judged if name == "rough" else has_gold).any()
     }
 
 

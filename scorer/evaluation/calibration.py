@@ -1,4 +1,4 @@
-"""Calibration of a confidence: the share of rows that are OK by the gold, by confidence; and how well it orders rows.
+"""Calibration of a confidence: the share of rows that are OK by the gold, by confidence; and the ranking of rows by it.
 
 The calibrated confidence is the isotonic regression of *OK by the gold* on the confidence (Zadrozny & Elkan, KDD 2002),
 cross-fitted over inputs. The expected calibration error is that of Naeini et al. (AAAI 2015), over equal widths.
@@ -121,19 +121,25 @@ def calibration_error(confidence: Floats, truth: Floats) -> float | None:
 def error_interval(confidence: Floats, truth: Floats, owners: Indices, resamples: int) -> Ends:
     """95 % interval of :func:`calibration_error`; ``None`` with fewer than two inputs or without resamples.
 
-    A mean of absolute distances is above 0 by chance alone, in a sample and more so in what is drawn from it, so
-    percentiles of a bootstrap never hold an error of 0. The lower end is therefore 0 if chance alone moves the bins by
-    as much as the error (97.5 % of the samples), and otherwise the upper percentile reflected at the error.
-    ``owners``: number of each row's input, from 0. *Shape:* (n,) each.
+    A mean of absolute distances is above 0 by chance alone, in a sample and even more in a bootstrap sample of it, so
+    that percentiles of a bootstrap never include an error of 0. The lower end is therefore 0 if chance alone moves the
+    bins by as much as the error (97.5 % of the samples), and otherwise the upper percentile reflected at the error.
+
+    Args:
+        confidence, truth: float64, *Shape:* (n,).
+        owners: number of each row's input, from 0. int64, *Shape:* (n,).
+        resamples: number of bootstrap samples.
     """
     error = calibration_error(confidence, truth)
-    many = int(owners.max(initial=-1)) + 1
-    if error is None or many < 2 or not resamples:
+    clusters = int(owners.max(initial=-1)) + 1
+    if error is None or clusters < 2 or not resamples:
         return None
-    distances = np.bincount(owners * BINS + _bins(confidence), confidence - truth, many * BINS).reshape(many, BINS)
-    rows = np.bincount(owners, minlength=many)
+    distances = np.bincount(owners * BINS + _bins(confidence), confidence - truth, clusters * BINS).reshape(
+        clusters, BINS
+    )
+    rows = np.bincount(owners, minlength=clusters)
     resampled = np.concatenate(
-        [(times @ distances) / (times @ rows)[:, None] for times in bootstrap_draws(many, resamples)]
+        [(times @ distances) / (times @ rows)[:, None] for times in bootstrap_draws(clusters, resamples)]
     )
     high = float(np.percentile(np.abs(resampled).sum(axis=1), 97.5))
     by_chance = float(np.percentile(np.abs(resampled - distances.sum(axis=0) / len(truth)).sum(axis=1), 97.5))
@@ -150,9 +156,9 @@ def cross_fitted(confidence: Floats, truth: Floats, inputs: Indices) -> Floats |
     result = np.empty(len(truth))
     for number in range(FOLDS):
         held_out = fold == number
-        values, at = np.unique(confidence[~held_out], return_inverse=True)
-        counts = np.bincount(at).astype(np.float64)
-        curve = isotonic(np.bincount(at, truth[~held_out]) / counts, counts)
+        values, value_of_row = np.unique(confidence[~held_out], return_inverse=True)
+        counts = np.bincount(value_of_row).astype(np.float64)
+        curve = isotonic(np.bincount(value_of_row, truth[~held_out]) / counts, counts)
         result[held_out] = np.interp(confidence[held_out], values, curve)
     return result
 
@@ -208,13 +214,18 @@ def ranking(confidence: Floats, is_target: Mask, inputs: Indices, resamples: int
         areas = []
         for start in range(0, len(times), step):
             rows = times[start : start + step, codes].astype(np.float64)
-            ones, others = (np.add.reduceat(rows * mask, starts, axis=1) for mask in (hits, ~hits))
-            after = others.sum(axis=1, keepdims=True) - others.cumsum(axis=1)
-            areas.append(ratio((ones * (after + others / 2)).sum(axis=1), ones.sum(axis=1) * others.sum(axis=1)))
+            hit_weights, misses = (np.add.reduceat(rows * mask, starts, axis=1) for mask in (hits, ~hits))
+            misses_after = misses.sum(axis=1, keepdims=True) - misses.cumsum(axis=1)
+            areas.append(
+                ratio(
+                    (hit_weights * (misses_after + misses / 2)).sum(axis=1),
+                    hit_weights.sum(axis=1) * misses.sum(axis=1),
+                )
+            )
         return np.concatenate(areas)
 
-    many = int(codes.max()) + 1
-    result["roc_auc"] = float(area(np.ones((1, many), np.int64))[0])
+    clusters = int(codes.max()) + 1
+    result["roc_auc"] = float(area(np.ones((1, clusters), np.int64))[0])
     if resamples:
-        result["interval"] = bootstrap_interval(area, many, resamples)
+        result["interval"] = bootstrap_interval(area, clusters, resamples)
     return result

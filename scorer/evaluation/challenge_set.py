@@ -1,9 +1,14 @@
-"""The challenge set: texts that are right, the same texts with one thing changed, and what a bundle says of them.
+"""The challenge set: right texts, the same texts with one change, and the figures of a bundle on them.
 
-Rows with one value of ``pair`` belong together. Their ``variant`` is ``base``, a text that says all and only the facts;
-``edited``, with one change; ``reordered``, the base text, its facts in another order; ``extended``, with three facts
-about something else. Sensitivity is the share of wrong texts that have any error label, specificity that of right base
-and edited texts that are OK.
+Rows with one value of ``pair`` belong together, and ``variant`` tells them apart:
+
+- ``base``: a text that says all and only the facts
+- ``edited``: the text with one change
+- ``reordered``: the base text with its facts in another order
+- ``extended``: the text with three more facts about something else
+
+Sensitivity is the share of wrong texts with any error label, specificity the share of right base and edited texts that
+are OK.
 """
 
 from __future__ import annotations
@@ -144,29 +149,34 @@ def judge(
     distinct_rows = table.take(np.unique(codes, return_index=True)[1]).select(["triples", "text"])
     scored: list[pa.Table] = []
     for window in scorer.score_batches(
-        distinct_rows.slice(at, _WINDOW) for at in range(0, len(distinct_rows), _WINDOW)
+        distinct_rows.slice(start, _WINDOW) for start in range(0, len(distinct_rows), _WINDOW)
     ):
         scored.append(window)
         progress(sum(map(len, scored)), len(distinct_rows))
-    whole = pa.concat_tables(scored, promote_options="permissive").combine_chunks().take(codes)
-    columns = {name: whole[name].combine_chunks() for name in ("fine", "fact_entailment", "text_entailment")}
+    table_scored = pa.concat_tables(scored, promote_options="permissive").combine_chunks().take(codes)
+    columns = {name: table_scored[name].combine_chunks() for name in ("fine", "fact_entailment", "text_entailment")}
     return answers_of(columns, table), len(distinct_rows)
 
 
 def answers_of(columns: Mapping[str, pa.Array], table: pa.Table) -> Answers:
     """Answers from the columns ``fine``, ``fact_entailment`` and ``text_entailment`` of the rows of ``table``."""
     fact = [
-        np.nan if at is None or not probabilities or probabilities[at] is None else probabilities[at]
-        for at, probabilities in zip(table["fact"].to_pylist(), columns["fact_entailment"].to_pylist(), strict=True)
+        np.nan if position is None or not probabilities or probabilities[position] is None else probabilities[position]
+        for position, probabilities in zip(
+            table["fact"].to_pylist(), columns["fact_entailment"].to_pylist(), strict=True
+        )
     ]
     text = numbers(columns["text_entailment"], "text_entailment")
     return Answers(fine_codes(columns["fine"], "fine"), np.array(fact, np.float64), text)
 
 
 def measure(table: pa.Table, answers: Answers, *, metric: str, signature: str, rows: int) -> ChallengeResult:
-    """Figures of a metric's answers to the set, or to some pairs of it.
+    """Figures of a metric on the set, or on some pairs of it.
 
     Args:
+        table: rows of the set.
+        answers: the answers of the metric to these rows.
+        metric, signature: name and signature of the metric.
         rows: number of distinct rows.
     """
     columns = {name: np.array(table[name].to_pylist()) for name in ("pair", "variant", "kind", "gold_fine", "change")}
@@ -238,13 +248,13 @@ def _no_difference(edited: Mask, base: Mask) -> float:
 
 def _checks(columns: Mapping[str, np.ndarray], variants: Mapping[str, Indices], answers: Answers) -> Iterator[Check]:
     base, edited, kind, pair = variants["base"], variants["edited"], columns["kind"], columns["pair"]
-    for name, of, about, values in (
+    for name, edited_kind, about, values in (
         ("a removed fact is not entailed more", "omission",
          "P(text → fact) with the fact in the text, and without it", answers.fact),
         ("an added fact is not entailed more", "extra fact",
          "P(facts → text) of the text, and with a fact added to it", answers.text),
     ):  # fmt: skip
-        rises = (values[edited] - values[base])[kind[base] == of]
+        rises = (values[edited] - values[base])[kind[base] == edited_kind]
         rises = rises[~np.isnan(rises)]
         if len(rises):
             yield Check(name, about, _share(rises > ROUNDING), max(0.0, float(rises.max())))
@@ -257,13 +267,15 @@ def _checks(columns: Mapping[str, np.ndarray], variants: Mapping[str, Indices], 
          "whether a text is a hallucination, with three facts about something else appended to its facts; "
          "largest change of P(facts → text)", unsupported),
     ):  # fmt: skip
-        after = variants.get(variant, np.zeros(0, np.int64))
-        earlier_variants = [
-            "edited" if variant == "extended" and kind[row] == "extra fact" else "base" for row in after
+        changed_rows = variants.get(variant, np.zeros(0, np.int64))
+        original_variants = [
+            "edited" if variant == "extended" and kind[row] == "extra fact" else "base" for row in changed_rows
         ]
-        before = [row_of[earlier][pair[row]] for earlier, row in zip(earlier_variants, after, strict=True)]
-        if before:
-            moved = np.abs(answers.text[before] - answers.text[after])
-            moved = moved[~np.isnan(moved)]
-            largest = float(moved.max()) if len(moved) else None
-            yield Check(name, about, _share(labels[before] != labels[after]), largest)
+        original_rows = [
+            row_of[original][pair[row]] for original, row in zip(original_variants, changed_rows, strict=True)
+        ]
+        if original_rows:
+            differences = np.abs(answers.text[original_rows] - answers.text[changed_rows])
+            differences = differences[~np.isnan(differences)]
+            largest = float(differences.max()) if len(differences) else None
+            yield Check(name, about, _share(labels[original_rows] != labels[changed_rows]), largest)

@@ -1,7 +1,7 @@
-"""Which system is better: all pairs of systems over their common inputs, by the metric's labels or by a few of people.
+"""Comparison of systems: all pairs over their common inputs, by the metric's labels or by a few human labels.
 
-Without human labels a difference is that of the metric's own rates. With those of a sample it is the difference of the
-true rates, since a metric may err more often for one system than for another.
+Without human labels a difference is one of the metric's own rates. With human labels of a sample it is the difference
+of the true rates, since a metric may err more often for one system than for another.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def compare(
 
     Args:
         out: an output, its parts, or a scored file.
-        name: name of the output, for people.
+        name: name of the output for messages.
         labels: files of ``scorer sample`` with labels of this output.
         options: the column of the systems, and that of the inputs.
         note: called with each remark for the reader of the figures.
@@ -77,27 +77,27 @@ def compare(
         UsageError: fewer than two systems, too many, or an unknown note; no two of them have a text for the same input.
         ScorerError: the output or the labels cannot be used.
     """
-    more = [column for column in (options.by, options.inputs) if column]
+    columns = [column for column in (options.by, options.inputs) if column]
     figures = (CONTRADICTED.removesuffix("_rate"), NOTE)
-    output = read_labels(out, name, more, options.allow_partial, output_columns=figures, with_facts=True)
+    output = read_labels(out, name, columns, options.allow_partial, output_columns=figures, with_facts=True)
     if not output.scored.finished:
         note(f"{name} is not finished: the figures cover only the shards that are done")
     inputs = find_inputs(output.scored, output.output.columns, options.inputs)
     if not inputs.known:
         raise ColumnError(f"no column of {name} identifies the inputs; keep the facts, or name one with --input-column")
     codes, names = _systems_of(output, options.by)
-    human = read_all_labels(output, labels) if labels else {}
-    output, human, excluded = exclude_notes(output, human, options.exclude_notes)
+    labels_by_row = read_all_labels(output, labels) if labels else {}
+    output, labels_by_row, excluded = exclude_notes(output, labels_by_row, options.exclude_notes)
     if remark := other_language_remark(output, codes, names):
         note(remark)
-    if any(label == "not_OK" for label in human.values()):
+    if any(label == "not_OK" for label in labels_by_row.values()):
         note("some labels are not_OK, which names no side: there are no true rates of omission and hallucination")
-    compared = Systems(output, codes, names, inputs.codes, human)
+    compared = Systems(output, codes, names, inputs.codes, labels_by_row)
     systems, pairs = compared.systems(), compared.pairs()
     if not pairs:
-        same = "the same facts" if options.inputs is None else f"the same {options.inputs!r}"
+        shared = "the same facts" if options.inputs is None else f"the same {options.inputs!r}"
         raise UsageError(
-            f"{name}: no two values of {options.by!r} have a labelled text for the same input (rows with {same}); "
+            f"{name}: no two values of {options.by!r} have a labelled text for the same input (rows with {shared}); "
             "compare needs texts of two systems for the same inputs; name a column of inputs with --input-column"
         )
     return Comparison(
@@ -106,12 +106,12 @@ def compare(
         signature=output.scored.signature,
         finished=output.scored.finished,
         by=options.by,
-        labels=len(human),
+        labels=len(labels_by_row),
         excluded=excluded,
         systems=systems,
         pairs=pairs,
         agreement=compared.agreement(),
-        next=[] if human else next_commands(name, options, sum(system.rows for system in systems)),
+        next=[] if labels_by_row else next_commands(name, options, sum(system.rows for system in systems)),
     )
 
 
@@ -127,28 +127,28 @@ def _systems_of(output: LabelledOutput, by: str) -> tuple[Indices, list[str]]:
 
 def next_commands(name: str, options: CompareOptions, rows: int) -> list[str]:
     """The two commands that give true rates of an output with so many rows."""
-    number, shown = min(200, max(60, rows // 2)), quote(name)
+    number, path = min(200, max(60, rows // 2)), quote(name)
     by_option = "" if options.by == "system" else f" --by {quote(options.by)}"
     notes = "".join(f" --exclude-note {note}" for note in options.exclude_notes)
     return [
-        f"scorer sample {shown} --rows {number} --file labels.csv{by_option}",
-        f"scorer compare {shown} --labels labels.csv{by_option}{notes}",
+        f"scorer sample {path} --rows {number} --file labels.csv{by_option}",
+        f"scorer compare {path} --labels labels.csv{by_option}{notes}",
     ]
 
 
 def headline(systems: Sequence[ComparedSystem], pairs: Sequence[ComparedPair]) -> str:
-    """Say which system has the better not_OK rate, or that the rows cannot tell and how many inputs would.
+    """A sentence on the system with the best not_OK rate, or on the number of inputs that would show a difference.
 
     Args:
         systems: systems, the best first.
         pairs: pairs of systems that share inputs.
     """
-    best, *others = systems
+    best, *rivals = systems
     of_best = {pair.second if pair.first == best.system else pair.first: pair
                for pair in pairs if best.system in (pair.first, pair.second)}  # fmt: skip
-    worse = [system for system in others if system.system in of_best and of_best[system.system].is_different]
-    tied = [system for system in others if system.system in of_best and not of_best[system.system].is_different]
-    apart = [system for system in others if system.system not in of_best]
+    worse = [system for system in rivals if system.system in of_best and of_best[system.system].is_different]
+    tied = [system for system in rivals if system.system in of_best and not of_best[system.system].is_different]
+    without_inputs = [system for system in rivals if system.system not in of_best]
     parts = []
     if tied:
         group = [best, *tied]
@@ -157,8 +157,8 @@ def headline(systems: Sequence[ComparedSystem], pairs: Sequence[ComparedPair]) -
         needed = [of_best[system.system].needed for system in tied]
         inputs = of_best[tied[0].system].pairs
         if numbers := [number for number in needed if number is not None]:
-            most = "" if best.true == {} else ", as large a share of them labelled"
-            text += f" on {inputs:,} inputs; about {_rounded(max(numbers)):,} inputs would tell them apart{most}"
+            condition = "" if best.true == {} else ", as large a share of them labelled"
+            text += f" on {inputs:,} inputs; about {_rounded(max(numbers)):,} inputs would tell them apart{condition}"
         else:
             text += f" on {inputs:,} inputs"
         parts.append(text)
@@ -172,8 +172,8 @@ def headline(systems: Sequence[ComparedSystem], pairs: Sequence[ComparedPair]) -
                 f"{best.system} is better than {worse_names}: {_share_of(best)} of its texts are not OK, "
                 f"against {shares}"
             )
-    if apart:
-        parts.append(f"{joined([system.system for system in apart])} shares no input with {best.system}")
+    if without_inputs:
+        parts.append(f"{joined([system.system for system in without_inputs])} shares no input with {best.system}")
     basis = "by human labels" if best.true else "by the metric's own labels, which may favour a system"
     return "; ".join(parts) + f" ({basis})"
 

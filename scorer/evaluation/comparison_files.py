@@ -195,15 +195,15 @@ def as_svg(comparison: Comparison) -> str:
     )
 
 
-def _panel(left: float, title: str, cells: Sequence[Cell]) -> list[str]:
+def _panel(left_margin: float, title: str, cells: Sequence[Cell]) -> list[str]:
     """One rate of all systems, from 0 to the smallest tenth that holds every interval."""
     top = min(1.0, max([0.1, *(-(-(cell.high or 0.0) * 10 // 1) / 10 for cell in cells)]))
     bottom = _TOP + _LINE * len(cells)
 
     def across(value: float) -> float:
-        return round(left + _PANEL * value / top, 1)
+        return round(left_margin + _PANEL * value / top, 1)
 
-    parts = [_text(left, 22, title)]
+    parts = [_text(left_margin, 22, title)]
     for tick in (0.0, top / 2, top):
         parts.append(f'<line class="rule" x1="{across(tick)}" x2="{across(tick)}" y1="{_TOP}" y2="{bottom}"/>')
         parts.append(_text(across(tick), bottom + 18, f"{100 * tick:g}%", "quiet", "middle"))

@@ -1,7 +1,7 @@
 """The threshold of P(contradiction) from which an omitted fact counts as said wrongly, measured on the challenge set.
 
 Facts that fail the check text → fact are of two kinds: the text gives another value, or it leaves the fact out. The set
-has edited texts of both, and knows the fact in question.
+has edited texts of both kinds, and its column ``fact`` names the fact.
 """
 
 from __future__ import annotations

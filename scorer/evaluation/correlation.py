@@ -90,8 +90,14 @@ def statistic(kind: Kind) -> Statistic:
 def correlate(
     x: Floats, y: Floats, inputs: Indices | None = None, resamples: int = 0, kinds: Sequence[Kind] = KINDS
 ) -> Correlation:
-    """The coefficients over the rows that have both values, with intervals where ``inputs`` and ``resamples`` are
-    given; ``None`` where undefined, or not of ``kinds``. *Shape:* (rows,) each, NaN where there is no value."""
+    """The coefficients over the rows with both values; ``None`` for an undefined one, and for one not in ``kinds``.
+
+    Args:
+        x, y: float64, *Shape:* (rows,), NaN without a value.
+        inputs: the input of each row, *Shape:* (rows,); without it there are no intervals.
+        resamples: number of bootstrap samples of inputs; 0 for no intervals.
+        kinds: the coefficients to compute.
+    """
     is_complete = ~(np.isnan(x) | np.isnan(y))
     x, y = x[is_complete], y[is_complete]
     result = Correlation(n=len(x), pearson=None, spearman=None, kendall=None)
@@ -128,9 +134,9 @@ class Levels:
         is_complete = ~(np.isnan(metric) | np.isnan(human))
         order = np.argsort(self.inputs[is_complete], kind="stable")
         ends = np.flatnonzero(np.diff(self.inputs[is_complete][order])) + 1
-        each = zip(*(np.split(values[is_complete][order], ends) for values in (metric, human)), strict=True)
+        values_by_input = zip(*(np.split(values[is_complete][order], ends) for values in (metric, human)), strict=True)
         compute = statistic("spearman")
-        by_input = np.array([value for x, y in each if not np.isnan(value := compute(x, y))])
+        by_input = np.array([value for x, y in values_by_input if not np.isnan(value := compute(x, y))])
         if not len(by_input):
             return Estimate(n=0, value=None, interval=None)
         interval = bootstrap_interval(lambda times: times @ by_input / len(by_input), len(by_input), self.resamples)

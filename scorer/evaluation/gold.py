@@ -86,7 +86,7 @@ class Inputs:
 
 
 def fact_columns(names: ColumnNames) -> tuple[str, ...]:
-    """The columns that may have the facts, by their usual names and as a run was told, and their marks."""
+    """The columns that may have the facts, by their usual names and by the names of the run, and their marks."""
     named_columns = (names.triples, names.attributes, names.subject, names.facts, names.mr, names.document)
     return (
         "triples",

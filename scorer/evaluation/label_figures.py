@@ -144,7 +144,7 @@ def confusion(gold: Codes, predicted: Codes, labels: int, groups: Indices | None
 
 
 def shares(fine: Counts, rough: Counts) -> dict[str, dict[str, tuple[Counts, Counts]]]:
-    """The figures that are shares, as right and all rows; F1 as the share of which it is a function, 2s / (1 + s).
+    """The figures that are shares, as right and all rows; F1 = 2s / (1 + s) as the share s.
 
     An error counts as not_OK. *Shape:* (..., 4, 5) and (..., 2, 3) → (...) each.
     """
@@ -226,10 +226,12 @@ def blocks(fine: Counts, rough: Counts) -> Blocks:
     return cast(Blocks, {block: {"n": sizes[block], **figures_of[block]} for block in figures_of})
 
 
-def ratio(part: Any, whole: Any) -> Floats:
-    """One over the other, NaN without a denominator. *Shape:* (...) each."""
-    part, whole = np.asarray(part, float), np.asarray(whole, float)
-    return np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, np.nan), where=whole > 0)
+def ratio(numerator: Any, denominator: Any) -> Floats:
+    """A quotient, NaN for a denominator of 0. *Shape:* (...) each."""
+    numerator, denominator = np.asarray(numerator, float), np.asarray(denominator, float)
+    return np.divide(
+        numerator, denominator, out=np.full(np.broadcast(numerator, denominator).shape, np.nan), where=denominator > 0
+    )
 
 
 @dataclass(frozen=True)

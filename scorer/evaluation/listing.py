@@ -1,5 +1,5 @@
-"""Rows of an output, for ``scorer show``: filtered and sorted by DuckDB, which gets them batch by batch, and may open
-no file, load no extension, and see no variable of this process."""
+"""Rows of an output for ``scorer show``, filtered and sorted by DuckDB. It reads them batch by batch, and has no access
+to files, extensions and variables of this process."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ _INPUTS = ("text", "triples", "attributes", "subject", "facts", "mr", "document"
 
 
 def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) -> Iterator[pa.RecordBatch]:
-    """The rows of an output that a query asks for; the first batch may be empty.
+    """The rows of an output that match a query; the first batch may be empty.
 
     Args:
         every_column: show all columns unless the query names some; otherwise the place, label and text of a row.
 
     Raises:
-        InputError: a file cannot be read. ColumnError: no such column. UsageError: a label or a condition that is
-            not one; says what DuckDB says.
+        InputError: a file cannot be read.
+        ColumnError: no such column.
+        UsageError: an invalid label or condition, with DuckDB's reason.
     """
     import duckdb
 
@@ -80,8 +81,8 @@ def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) ->
 
 
 def _columns_of(name: str, names: Sequence[str], run: ColumnNames) -> list[str]:
-    """The columns that a name means: itself, an output column without the prefix of the run, or an input column by its
-    usual name, such as ``text``; several where the run has attributes of several columns.
+    """The columns of a name: the name of a column, an output column without the prefix of the run, or an input column
+    by its usual name, such as ``text``; several where the run has attributes in several columns.
 
     Raises:
         ColumnError: there is no such column.
@@ -98,7 +99,7 @@ def _columns_of(name: str, names: Sequence[str], run: ColumnNames) -> list[str]:
 
 
 def _batches(output: Output, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """All rows with the columns of the schema; columns that a file lacks are null."""
+    """All rows with the columns of the schema; a column that a file does not have is null."""
     for window in output.windows(schema.names[1:]):
         file, row = output.locate(window.first)
         places = [f"{file or output.outs[0].name}:{row + i}" for i in range(len(window.table))]

@@ -1,5 +1,5 @@
-"""Omitted facts by kind, said wrongly or left out, against counts of slots: the gold says how many of a row's facts
-have another value in the text (``valerr``) and how many are ``missing``, not which ones, so that rows are compared."""
+"""Omitted facts by kind, said wrongly or left out, against counts of slots. The gold has the numbers of a row's facts
+with another value in the text (``valerr``) and without any (``missing``), but not the facts, so rows are compared."""
 
 from __future__ import annotations
 

@@ -76,8 +76,8 @@ def rating_columns(names: list[str], requested: tuple[str, ...]) -> list[str]:
 
 def base_column(metric: str) -> str:
     """``min:fact_entailment`` → ``fact_entailment``, ``neg:ter`` → ``ter``."""
-    how, colon, column = metric.partition(":")
-    return column if colon and how in _REDUCTIONS else metric
+    reduction, colon, column = metric.partition(":")
+    return column if colon and reduction in _REDUCTIONS else metric
 
 
 def known_metrics(columns: Iterable[str], names: ColumnNames) -> list[str]:

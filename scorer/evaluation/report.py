@@ -101,7 +101,8 @@ def disagreements(out: Location | Sequence[Location], options: EvaluateOptions) 
     """The rows with a label other than the gold one, with all their columns; FINE labels where the gold has them.
 
     Raises:
-        UsageError: there is no gold. ScorerError: as :func:`evaluate`.
+        UsageError: there is no gold.
+        ScorerError: as :func:`evaluate`.
     """
     output = Output.open(*locations_of(out), allow_partial=options.allow_partial)
     labels = _Evaluation(output, options, lambda message: None).labels
@@ -222,7 +223,7 @@ class _Evaluation:
         return calibration(confidence[used], right, self.inputs.codes[used], self.resamples)
 
     def _add_extras(self, result: LabelReport, labels: Labels) -> None:
-        """Add what gold labels allow besides the figures of all rows."""
+        """Add further figures that gold labels allow to the figures of all rows."""
         judged = labels.gold_rough >= 0
         result["strawmen"], result["by"] = labels.trivial(), {}
         suspect = np.zeros(self.rows, bool)

@@ -1,7 +1,8 @@
-"""Rows of an output to label by hand: which ones, and the CSV file that people fill in.
+"""Rows of an output to label by hand: the sample, and the CSV file that annotators fill in.
 
 Rows are drawn at random within each label of the metric. The file has the facts, the text and an id: the row's number,
-scrambled, since neither the metric's label nor the system shall influence people, and a digest of the output's labels.
+scrambled, since neither the metric's label nor the system must influence annotators, and a digest of the output's
+labels.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class LabelledOutput:
     """An output with the metric's label of every row."""
 
     name: str
-    """Name of the output, for people."""
+    """Name of the output for messages."""
     output: Output
     """The output."""
     scored: Scored
@@ -96,7 +97,7 @@ class LabelledOutput:
 def read_labels(
     out: Location | Sequence[Location],
     name: str,
-    more: Sequence[str] = (),
+    further_columns: Sequence[str] = (),
     allow_partial: bool = False,
     *,
     output_columns: Sequence[str] = (),
@@ -105,8 +106,8 @@ def read_labels(
     """Read the labels of a run's output or its parts, or of a single scored file, and other columns that it has.
 
     Args:
-        name: name of the output, for people.
-        more: names of further columns to read.
+        name: name of the output for messages.
+        further_columns: names of further columns to read.
         output_columns: further output columns to read, by their names without prefix.
         with_facts: read the columns of facts, too; they identify the inputs.
 
@@ -118,7 +119,7 @@ def read_labels(
     key = columns.output("row_key")
     facts = fact_columns(columns) if with_facts else ()
     labels = [columns.output(column) for column in ("fine", "rough", "row_key", *output_columns)]
-    scored = load(output, [*labels, *facts, *more])
+    scored = load(output, [*labels, *facts, *further_columns])
     sides, rough = predicted(scored, columns)
     fine = rough if sides is None else sides
     if not len(fine):
@@ -154,22 +155,24 @@ def _allocate(sizes: Indices, count: int) -> Indices:
     return allocated
 
 
-def write_items(output: LabelledOutput, rows: Indices, saves: str | None = None) -> tuple[bytes, list[str]]:
-    """The file for people, and remarks for the user: CSV, as UTF-8 with the mark by which spreadsheets recognise it.
+def write_items(output: LabelledOutput, rows: Indices, csv_name: str | None = None) -> tuple[bytes, list[str]]:
+    """The file for annotators, and remarks for the user. The file is CSV in UTF-8, with the byte order mark by which
+    spreadsheets recognise it.
 
     Args:
-        saves: write a page for a browser instead, which saves a CSV file of this name.
+        csv_name: name of a CSV file: write a page for a browser instead, which saves this file.
 
     Raises:
-        ColumnError: the run did not keep the facts or the texts. InputError: a file cannot be read.
+        ColumnError: the run did not keep the facts or the texts.
+        InputError: a file cannot be read.
     """
     notes = [] if output.scored.finished else ["the output is not finished: the sample covers the shards that are done"]
     templates, _ = output.output.find_templates()
     if templates is None:
         notes.append("the templates of the run are not found unchanged; facts are written by the backoff template")
     contents = _contents(output.output, rows, templates if templates is not None else Templates())
-    if saves is not None:
-        return as_page([(output.item(row), *contents[row]) for row in rows.tolist()], saves), notes
+    if csv_name is not None:
+        return as_page([(output.item(row), *contents[row]) for row in rows.tolist()], csv_name), notes
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(COLUMNS)
@@ -180,7 +183,7 @@ def write_items(output: LabelledOutput, rows: Indices, saves: str | None = None)
 
 
 def _harmless(value: str) -> str:
-    """A value that no spreadsheet takes for a formula; these columns are for people and are not read again."""
+    """A value that no spreadsheet takes for a formula; these columns are not read again."""
     return "'" + value if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
@@ -205,11 +208,11 @@ def _contents(output: Output, rows: Indices, templates: Templates) -> dict[int, 
 
 
 def read_items(output: LabelledOutput, path: Path) -> dict[int, str]:
-    """The labels that people filled in, by row; also of a file that a spreadsheet saved with semicolons or tabs.
+    """The labels of annotators, by row; also from a file that a spreadsheet saved with semicolons or tabs.
 
     Raises:
-        InputError: cannot be read, lacks a column, has a line of another output or a label that is not one, or has no
-            label; names the line.
+        InputError: the file cannot be read, has no such column or no label, or a line has an id of another output or an
+            invalid label; names the line.
     """
     try:
         text = path.read_bytes()[:_LARGEST_FILE].decode("utf-8-sig")
@@ -228,8 +231,8 @@ def read_items(output: LabelledOutput, path: Path) -> dict[int, str]:
                 f"--labels {path} has no column {missing[0]!r}; give the CSV file that `scorer sample` wrote"
             )
         for line in reader:
-            item, written_label = ((line.get(name) or "").strip() for name in (ITEM, LABEL))
-            if not written_label:
+            item, spelling = ((line.get(name) or "").strip() for name in (ITEM, LABEL))
+            if not spelling:
                 continue
             where, row = f"--labels {path}, line {reader.line_num}", output.row(item)
             if row is None:
@@ -239,10 +242,10 @@ def read_items(output: LabelledOutput, path: Path) -> dict[int, str]:
                 )
             if row in labels:
                 raise InputError(f"{where}: item {item} is there twice")
-            label = _MEANING.get("+".join(part.strip() for part in written_label.lower().split("+")))
+            label = _MEANING.get("+".join(part.strip() for part in spelling.lower().split("+")))
             if label is None:
                 accepted = ", ".join((*FINE, ROUGH[1]))
-                raise InputError(f"{where}: label {written_label[:60]!r}; write one of {accepted}, or leave it empty")
+                raise InputError(f"{where}: label {spelling[:60]!r}; write one of {accepted}, or leave it empty")
             labels[row] = label
     except csv.Error as e:
         raise InputError(f"--labels {path} is not CSV: {e}") from e

@@ -114,12 +114,12 @@ def read_all_labels(output: LabelledOutput, files: Sequence[Path]) -> dict[int, 
     """
     labels: dict[int, str] = {}
     for file in files:
-        more = read_items(output, file)
-        if differ := [row for row in labels.keys() & more.keys() if labels[row] != more[row]]:
+        labels_of_file = read_items(output, file)
+        if differ := [row for row in labels.keys() & labels_of_file.keys() if labels[row] != labels_of_file[row]]:
             raise InputError(
                 f"--labels {file} has other labels for {len(differ):,} rows of another --labels file; agree on one"
             )
-        labels |= more
+        labels |= labels_of_file
     return labels
 
 

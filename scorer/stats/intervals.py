@@ -59,7 +59,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class PairedCounts:
-    """Numbers of pairs, by which of their halves are hits: the earlier one, the later one."""
+    """Numbers of pairs by their hits: in the earlier half, in the later half, in both, in neither."""
 
     both: int = 0
     """Pairs of two hits."""
@@ -88,8 +88,8 @@ class PairedCounts:
     def correlation(self) -> float:
         """φ with Newcombe's continuity correction; 0 where one half does not vary."""
         product = self.both * self.neither - self.gained * self.lost
-        now, before = self.both + self.gained, self.both + self.lost
-        spread = now * (self.n - now) * before * (self.n - before)
+        later, earlier = self.both + self.gained, self.both + self.lost
+        spread = later * (self.n - later) * earlier * (self.n - earlier)
         if not spread:
             return 0.0
         corrected = max(0.0, product - self.n * self.effect / 2) if product > 0 else product
@@ -124,11 +124,11 @@ def rate(count: int, n: int, effect: float = 1.0) -> Rate:
     return Rate(count=count, n=n, value=count / n, low=low, high=high)
 
 
-def interval_of_difference(now: Rate, before: Rate) -> tuple[float | None, float | None]:
+def interval_of_difference(after: Rate, before: Rate) -> tuple[float | None, float | None]:
     """The interval of the first share minus the second, of disjoint samples; nulls where one has no rows."""
-    if now.value is None or before.value is None:
+    if after.value is None or before.value is None:
         return None, None
-    return combined(now.value - before.value, [(1.0, now), (-1.0, before)])
+    return combined(after.value - before.value, [(1.0, after), (-1.0, before)])
 
 
 def combined(
@@ -155,13 +155,13 @@ def combined(
         below += (weight * down) ** 2
         above += (weight * up) ** 2
     if pairs is not None and pairs.n:
-        now, before = (
+        later, earlier = (
             (weight * (share - low), weight * (high - share))
             for weight, hits in zip(weights, (pairs.both + pairs.gained, pairs.both + pairs.lost), strict=True)
             for share, (low, high) in [(hits / pairs.n, wilson(hits, pairs.n, pairs.effect))]
         )
-        below += now[0] ** 2 - 2 * pairs.correlation * now[0] * before[1] + before[1] ** 2
-        above += now[1] ** 2 - 2 * pairs.correlation * now[1] * before[0] + before[0] ** 2
+        below += later[0] ** 2 - 2 * pairs.correlation * later[0] * earlier[1] + earlier[1] ** 2
+        above += later[1] ** 2 - 2 * pairs.correlation * later[1] * earlier[0] + earlier[0] ** 2
     return max(-1.0, difference - math.sqrt(below)), min(1.0, difference + math.sqrt(above))
 
 

@@ -65,7 +65,7 @@ class Difference(OpenRecord, frozen=True, kw_only=True):
 
 
 def paired_rate(pairs: PairedCounts) -> PairedRate:
-    """The rates of both halves of ``pairs``, of which there is at least one; the later half is the first group."""
+    """The rates of both halves of at least one pair; the later half is the first group."""
     tested = compare(pairs, Sample(), Sample())
     difference = (pairs.gained - pairs.lost) / pairs.n
     low, high = combined(difference, [], pairs)
@@ -80,7 +80,7 @@ def paired_rate(pairs: PairedCounts) -> PairedRate:
 
 
 def pairs_of(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], inputs: Ints) -> PairedCounts:
-    """Count pairs of rows by which of their halves are hits, with the design effect of pairs that share an input.
+    """Count pairs of rows by their hits, in both halves, one or none. The design effect is that of shared inputs.
 
     *Shape:* (pairs,) each.
     """
@@ -132,12 +132,12 @@ def true_difference(
 
     The variance is that of double sampling for stratification in an infinite population (Cochran, Sampling Techniques,
     1977, section 12.2): of the labels within each class, drawn independently for both groups, and of the classes of the
-    inputs, which both groups share. That labels of one input agree is not used, so that intervals are rather too wide.
-    Limits are combined by MOVER (Zou & Donner 2008).
+    inputs, which both groups share. The agreement of labels of one input is not used, so that intervals are rather too
+    wide. Limits are combined by MOVER (Zou & Donner 2008).
 
     Args:
         first, second: classes of the rows of each group.
-        predicted: of each pair of rows, the share of its class that counts. *Shape:* (pairs,) each, float64.
+        predicted: for each pair of rows, the shares of their classes that count. float64, *Shape:* (pairs,) each.
     """
     (first_value, first_down, first_up), (second_value, second_down, second_up) = _of_labels(first), _of_labels(second)
     first_predicted, second_predicted = predicted
@@ -150,8 +150,8 @@ def true_difference(
 
 
 def true_rate(classes: Sequence[LabelledClass]) -> tuple[float, float, float]:
-    """A post-stratified rate, and the limits of its 95 % interval for inputs like these: the labels' errors, without a
-    correction for a finite population, and that of the inputs."""
+    """A post-stratified rate, and the limits of its 95 % interval for inputs like these. The interval covers the errors
+    of the labels, without a correction for a finite population, and of the inputs."""
     value, down, up = _of_labels(classes)
     rows = sum(stratum.rows for stratum in classes)
     inputs = Z * Z * sum(stratum.rows * (stratum.share - value) ** 2 for stratum in classes) / rows**2

@@ -20,7 +20,7 @@ from .intervals import PairedCounts, Sample, Z
 LARGE = 2_500.0
 """Variance from which on the normal distribution is used."""
 _REACH = 40
-"""Standard deviations around the mean; what is further away is 0 as a double."""
+"""Standard deviations around the mean; probabilities further away are 0 as a double."""
 _AS_LIKELY = 1 + 1e-7
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -71,11 +71,11 @@ def compare_strata(pairs: PairedCounts, strata: Sequence[tuple[Sample, Sample]])
     if variance >= LARGE:
         return Tested(z, math.erfc(abs(z) / math.sqrt(2)), 0.5 * math.erfc(z / math.sqrt(2)))
     first, weights = _distribution(changed, tables)
-    at = observed - first
-    if not 0 <= at < len(weights):  # so far away that its probability is 0 as a double
+    index = observed - first
+    if not 0 <= index < len(weights):  # so far away that its probability is 0 as a double
         return Tested(z, 0.0, 0.0 if z > 0 else 1.0)
-    upto, below = (float(weights[weights <= weights[at] * limit].sum()) for limit in (_AS_LIKELY, 1 / _AS_LIKELY))
-    return Tested(z, min(1.0, (upto + below) / 2), min(1.0, float(weights[at:].sum())))
+    upto, below = (float(weights[weights <= weights[index] * limit].sum()) for limit in (_AS_LIKELY, 1 / _AS_LIKELY))
+    return Tested(z, min(1.0, (upto + below) / 2), min(1.0, float(weights[index:].sum())))
 
 
 def _effective(sample: Sample) -> tuple[int, int]:
@@ -115,12 +115,12 @@ def _from_ratios(over: Floats, under: Floats) -> Floats:
 
 def holm(values: Sequence[float | None]) -> list[float | None]:
     """Adjusted p-values (Holm, Scandinavian Journal of Statistics 6, 1979); ``None`` is no test and stays ``None``."""
-    order = sorted((p, place) for place, p in enumerate(values) if p is not None)
+    order = sorted((p, position) for position, p in enumerate(values) if p is not None)
     adjusted: list[float | None] = [None] * len(values)
     largest = 0.0
-    for rank, (p, place) in enumerate(order):
+    for rank, (p, position) in enumerate(order):
         largest = max(largest, min(1.0, p * (len(order) - rank)))
-        adjusted[place] = largest
+        adjusted[position] = largest
     return adjusted
 
 

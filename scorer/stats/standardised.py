@@ -1,4 +1,4 @@
-"""Direct standardisation: the share that a run would have if its groups had the sizes that they had in an earlier one.
+"""Direct standardisation: the share that a run would have with the group sizes of an earlier run.
 
 It is Σ w·p over the groups, with the earlier run's shares of rows as weights (Fleiss, Levin & Paik, Statistical Methods
 for Rates and Proportions, 3rd edition 2003, chapter 19). The interval of a difference combines the groups' intervals by
@@ -15,21 +15,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Stratum:
-    """A group in both runs.
-
-    Args:
-        weight: rows that it stands for, above 0.
-        now: its share in the later run.
-        before: its share in the earlier run.
-        low: lower end of the 95 % interval of the difference; ``None`` where there is no interval.
-        high: upper end.
-    """
+    """A group in both runs."""
 
     weight: float
+    """Number of rows that it represents, above 0."""
     now: float
+    """Share in the later run."""
     before: float
+    """Share in the earlier run."""
     low: float | None = None
+    """Lower limit of the 95 % interval of the difference; ``None`` without an interval."""
     high: float | None = None
+    """Upper limit of the 95 % interval of the difference."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +52,14 @@ def standardise(strata: Sequence[Stratum], effect: float = 1.0) -> Standardised 
     total = sum(stratum.weight for stratum in strata)
     if not total:
         return None
-    now = sum(stratum.weight * stratum.now for stratum in strata) / total
-    before = sum(stratum.weight * stratum.before for stratum in strata) / total
+    later = sum(stratum.weight * stratum.now for stratum in strata) / total
+    earlier = sum(stratum.weight * stratum.before for stratum in strata) / total
     below = above = 0.0
     for stratum in strata:
         if stratum.low is None or stratum.high is None:
-            return Standardised(now, before, None, None)
+            return Standardised(later, earlier, None, None)
         difference = stratum.now - stratum.before
         below += (stratum.weight * (difference - stratum.low)) ** 2
         above += (stratum.weight * (stratum.high - difference)) ** 2
     down, up = (math.sqrt(effect * squares) / total for squares in (below, above))
-    return Standardised(now, before, max(-1.0, now - before - down), min(1.0, now - before + up))
+    return Standardised(later, earlier, max(-1.0, later - earlier - down), min(1.0, later - earlier + up))

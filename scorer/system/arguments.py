@@ -18,11 +18,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _NUMBERS: dict[Any, type] = {int: numbers.Integral, float: numbers.Real}
 
 
-def option(help: str, metavar: str | None = None, default: Any = MISSING, **more: Any) -> Any:
+def option(help: str, metavar: str | None = None, default: Any = MISSING, **metadata: Any) -> Any:
     """Declare a field that a command offers as an option: ``gold_fine`` as ``--gold-fine``. The help text documents the
-    field for users of Python too. ``more``: of ``typer.Option``; ``name`` where the option has another one, and
+    field for users of Python too. ``metadata``: of ``typer.Option``; ``name`` where the option has another one, and
     ``variable=True`` where an environment variable of its name sets it too."""
-    return field(default=default, metadata={"help": help, "metavar": metavar, **more})
+    return field(default=default, metadata={"help": help, "metavar": metavar, **metadata})
 
 
 def option_name(name: str, metadata: Mapping[str, Any]) -> str:

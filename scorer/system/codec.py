@@ -94,12 +94,12 @@ def unseal(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer
     try:
         content = msgspec.json.decode(data)
         digest = content.pop("digest", None) if isinstance(content, dict) else None
-        rest = msgspec.json.encode(content, order="sorted")
+        unsealed = msgspec.json.encode(content, order="sorted")
     except (msgspec.MsgspecError, UnicodeError, RecursionError, OverflowError) as error:
         raise _damaged(where, reason_of(error), advice) from error
-    if digest != hashlib.sha256(rest).hexdigest():
+    if digest != hashlib.sha256(unsealed).hexdigest():
         raise _damaged(where, "its digest is not that of its content", advice)
-    return decode(rest, kind, where, advice=advice)
+    return decode(unsealed, kind, where, advice=advice)
 
 
 def decode(

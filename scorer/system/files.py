@@ -19,9 +19,14 @@ PARQUET_SUFFIXES = (".parquet", ".pq", ".parq")
 GZIP_SUFFIX = ".gz"
 TEXT_SUFFIXES: dict[Format, tuple[str, ...]] = {"csv": (".csv",), "tsv": (".tsv",), "jsonl": (".jsonl", ".ndjson")}
 ROW_INFO = "\0row"
-"""The column in which the readers of text files tell of a row: a struct of ``error`` (why it could not be read, as the
-column ``error`` has it), ``detail`` (the same for people), ``raw`` (its bytes) and ``nested`` (the columns that hold an
-object or a list in it); null where there is nothing to tell. It is never passed on."""
+"""The column of remarks on rows by the readers of text files; null for a row without a remark. A struct:
+
+- ``error``: kind of error of a row that could not be read, as in the output column ``error``
+- ``detail``: the error in words
+- ``raw``: bytes of the row
+- ``nested``: columns with an object or a list in this row
+
+It does not reach the output."""
 _BLOCK = 1 << 20
 
 

@@ -99,8 +99,8 @@ def value_text(raw: bytes) -> bytes | None:
 
 
 def follow(raw: bytes, steps: tuple[str, ...]) -> bytes | None:
-    """The value to which keys of objects and positions in lists lead, ``None`` if there is no such value. An object or
-    a list on the way that cannot be read is returned itself."""
+    """The value at a path of keys of objects and positions in lists, ``None`` if there is no such value. An object or a
+    list on the path that cannot be read is returned itself."""
     value: bytes | None = raw.strip()
     for step in steps:
         if value is None:

@@ -19,24 +19,24 @@ def spell_number(text: str) -> str:
     match = _NUMBER.fullmatch(text)
     if match is None:
         return text
-    sign, whole, fraction, exponent = match[1], match[2], match[3] or "", int(match[4] or 0)
+    sign, integer, fraction, exponent = match[1], match[2], match[3] or "", int(match[4] or 0)
     if exponent:
-        digits, point = whole + fraction, len(whole) + exponent
+        digits, point = integer + fraction, len(integer) + exponent
         if len(digits) > MOST_DIGITS or not -MOST_DIGITS < point <= MOST_DIGITS:
             return text
         digits, point = "0" * (1 - point) + digits, max(point, 1)
         digits = digits.ljust(point, "0")
-        whole, fraction = digits[:point].lstrip("0") or "0", digits[point:]
-        if len(whole) + len(fraction) > MOST_DIGITS:
+        integer, fraction = digits[:point].lstrip("0") or "0", digits[point:]
+        if len(integer) + len(fraction) > MOST_DIGITS:
             return text
     if not fraction.strip("0"):
-        return "0" if not whole.strip("0") else sign + whole
-    return f"{sign}{whole}.{fraction}"
+        return "0" if not integer.strip("0") else sign + integer
+    return f"{sign}{integer}.{fraction}"
 
 
 def parse_json(text: str) -> Any:
-    """JSON with numbers as text, and ``NaN``, ``Infinity`` and ``-Infinity`` as null; a :class:`ValueError` if it is
-    none, is nested too deeply, or has a key twice."""
+    """Parse JSON with numbers as text, and ``NaN``, ``Infinity`` and ``-Infinity`` as null; a :class:`ValueError` for
+    invalid JSON, nesting that is too deep, and a repeated key."""
     digits = spell_number
     try:
         return json.loads(
@@ -47,7 +47,7 @@ def parse_json(text: str) -> Any:
 
 
 def no_value(name: str) -> None:
-    """``None``, which ``NaN``, ``Infinity`` and ``-Infinity`` stand for."""
+    """The value of ``NaN``, ``Infinity`` and ``-Infinity``: ``None``."""
 
 
 def unique_keys(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
@@ -71,7 +71,7 @@ def percent(share: float) -> str:
 
 def points(difference: float) -> str:
     """A difference of shares in points with its sign: ``+4.7``, ``-0.12``; ``≈0`` where the digits would say none."""
-    written = f"{100 * difference:+.{1 if abs(difference) >= 0.00995 else 2}f}"
-    if written.strip("+-0."):
-        return written
+    text = f"{100 * difference:+.{1 if abs(difference) >= 0.00995 else 2}f}"
+    if text.strip("+-0."):
+        return text
     return "±0" if difference == 0 else "≈0"

@@ -36,8 +36,8 @@ def end_worker() -> None:
 
 
 def end_on_signals() -> None:
-    """Let a signal end this process at once, with one line, while there is nothing to clean up. What handles signals
-    afterwards replaces these handlers. Signals that are ignored (``nohup``) stay ignored."""
+    """Let a signal end this process at once, with one line, while there is nothing to clean up. Later handlers of
+    signals replace these. Signals that are ignored (``nohup``) stay ignored."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if has_default_handler(number):
             signal.signal(number, _end)

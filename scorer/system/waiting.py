@@ -18,7 +18,7 @@ from .starting import has_default_handler
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 LATE_S = 8.0
-"""Seconds after which a caller is told that it still waits."""
+"""Seconds after which a caller gets a message that it still waits."""
 _LOOK_S = 1.0
 _PROMPT_S = 0.0005
 _LOCK = threading.Lock()
@@ -45,8 +45,8 @@ class Terminated(BaseException):
 
 
 _received: list[type[BaseException]] = []
-"""Exceptions of signals since :func:`signals_raise` was entered. The exception alone may be lost: Python drops what is
-raised while an object is deleted, and an extension module that is being loaded turns it into an ImportError."""
+"""Exceptions of signals since :func:`signals_raise` was entered. A raised exception alone may be lost: Python drops an
+exception while an object is deleted, and an extension module that is being loaded turns it into an ImportError."""
 
 
 def check_signals() -> None:
