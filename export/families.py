@@ -17,8 +17,10 @@ from scorer.errors import CheckpointError
 from . import config_keys, transformers5
 
 ENCODER, WHOLE = "encoder", "whole"
-"""Forms of a graph. ``encoder``: attention is fused, and the last layer is computed for the first token alone.
-``whole``: normalisation and GELU are fused, everything else is as transformers has it."""
+"""Forms of a graph:
+
+- ``encoder``: attention is fused, and the last layer is computed for the first token alone
+- ``whole``: normalisation and GELU are fused, everything else is as in transformers"""
 BPE, WORDPIECE, UNIGRAM = "BPE", "WordPiece", "Unigram"
 Config = Mapping[str, Any]
 
@@ -134,8 +136,8 @@ class Family:
         return {key: value for key, value in model_config.items() if value is not None}
 
     def _refuse_unknown_keys(self, config: Config, where: str) -> None:
-        read = {*asdict(self.sizes).values(), *self.whole, *self.numbers, *self.only, *self.passed, *self.repeats}
-        unknown = config.keys() - read - config_keys.EVERYWHERE - self.ignored
+        known_keys = {*asdict(self.sizes).values(), *self.whole, *self.numbers, *self.only, *self.passed, *self.repeats}
+        unknown = config.keys() - known_keys - config_keys.EVERYWHERE - self.ignored
         for key in sorted(unknown):
             if config[key] is not None:
                 raise CheckpointError(

@@ -77,10 +77,13 @@ def _targets(shortest: int, max_length: int, count: int) -> list[int]:
     knee = min(40, max_length)
     top = max(max_length, knee + 1)
     long = [round(knee * (top / knee) ** ((i + 1) / (_LONG + 1))) for i in range(_LONG)]
-    rest = count - len(long)
+    short_count = count - len(long)
     middle = min(16, knee)
-    low = [shortest + (middle - shortest) * i // (rest // 2) for i in range(rest // 2)]
-    high = [round(middle + (knee - middle) * (i / (rest - rest // 2)) ** 3) for i in range(rest - rest // 2)]
+    low = [shortest + (middle - shortest) * i // (short_count // 2) for i in range(short_count // 2)]
+    high = [
+        round(middle + (knee - middle) * (i / (short_count - short_count // 2)) ** 3)
+        for i in range(short_count - short_count // 2)
+    ]
     return low + high + long
 
 

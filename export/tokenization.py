@@ -203,9 +203,9 @@ def read_tokenizer(
     where = str(
         source.folder / (next((name for name in ("tokenizer.json", "vocab.json") if name in names), "vocab.txt"))
     )
-    whole = BPE in family.tokenizers and {"vocab.json", "merges.txt"} <= names
-    whole = whole or (WORDPIECE in family.tokenizers and "vocab.txt" in names)
-    if "tokenizer.json" not in names and not whole:
+    is_convertible = BPE in family.tokenizers and {"vocab.json", "merges.txt"} <= names
+    is_convertible = is_convertible or (WORDPIECE in family.tokenizers and "vocab.txt" in names)
+    if "tokenizer.json" not in names and not is_convertible:
         raise CheckpointError(
             f"{source.folder} has no tokenizer.json (nor vocab.json with merges.txt, or vocab.txt); save the "
             "tokenizer next to the weights: AutoTokenizer.from_pretrained(...).save_pretrained(FOLDER)"

@@ -111,6 +111,6 @@ def print_document(console: Console, document: Document) -> None:
     """Print the summary, its first line in the colour of the verdict."""
     from ..audit.report import console_text, verdict
 
-    title, rest = console_text(document).split("\n", 1)
+    title, body = console_text(document).split("\n", 1)
     console.print(title, style=STYLES[verdict(document)[0]])
-    console.print(rest, end="")
+    console.print(body, end="")

@@ -234,14 +234,16 @@ def print_verdict(console: Console, verdict: Verdict, reading: Reading = "verbat
         return
     texts_above = {*texts, *verdict.facts, " ".join(verdict.facts[first] for first in asked_facts)}
     hypotheses = ["" if check.hypothesis in texts_above else _shortened(check.hypothesis) for check in verdict.checks]
-    more = ("asked",) if any(hypotheses) else ()
-    checks = table("check", "C", "N", "E", "result", "tokens", *more, names=("result", *more))
+    further_columns = ("asked",) if any(hypotheses) else ()
+    checks = table("check", "C", "N", "E", "result", "tokens", *further_columns, names=("result", *further_columns))
     for check, words in zip(verdict.checks, hypotheses, strict=True):
         probabilities = (number(value, 4) for value in (check.contradiction, check.neutral, check.entailment))
         result = "not checked" if check.passed is None else "passes" if check.passed else "fails"
         tokens = MISSING if check.tokens is None else f"{check.tokens:,}"
         about = "" if check.fact is None else name_facts(asked_facts[check.fact])
-        checks.add_row(_NAMES[check.check].format(about), *probabilities, result, tokens, *([words] if more else []))
+        checks.add_row(
+            _NAMES[check.check].format(about), *probabilities, result, tokens, *([words] if further_columns else [])
+        )
     console.print(checks)
 
 

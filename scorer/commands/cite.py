@@ -69,11 +69,11 @@ def sentence(version: str, signature: Signature | None) -> str:
     templates = "the backoff template" if parts.get("templates") == "none" else "templates"
     model, _, digest = parts.get("model", "?").partition("@")
     options = [f"{key} {parts[key]}" for key, usual in _UNUSUAL.items() if parts.get(key, usual) != usual]
-    more = f" ({', '.join(options)})" if options else ""
+    details = f" ({', '.join(options)})" if options else ""
     protocol = _PROTOCOLS.get(parts.get("protocol", "paper"), parts.get("protocol", "paper"))
     return (
         f"Texts were labelled with {protocol}, computed by d2t-scorer {version} with the model {model} "
-        f"(bundle {digest}) in {parts.get('prec', '?')}; facts were worded by {templates}{more}."
+        f"(bundle {digest}) in {parts.get('prec', '?')}; facts were worded by {templates}{details}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Output of commands: lines and progress for people on stderr, results on stdout, without hidden characters.
+"""Output of commands: messages and progress on stderr, results on stdout, without hidden characters.
 
 rich is imported by the functions that lay out, since most commands end without a table.
 """
@@ -48,7 +48,7 @@ class Lines:
 
 
 def say(message: str, *, always: bool = False) -> None:
-    """Print one line for people on stderr; ``always``: also with ``--quiet``, such as how a command ended."""
+    """Print a message on stderr; ``always``: also with ``--quiet``, for the end of a command for instance."""
     if always or not Lines.quiet:
         typer.echo(visible(without_user_info(message)), err=True)
 
@@ -133,9 +133,9 @@ class RunReporter:
             self.bar.update(self.bar.task_ids[0], completed=done, pairs=pairs)
         elif self.total and now >= self.next:
             self.next, seconds = now + _EVERY, now - self.began
-            rest = f", about {duration(seconds * (self.total - done) / done)} left" if done else ""
+            time_left = f", about {duration(seconds * (self.total - done) / done)} left" if done else ""
             rate = f"{pairs:,} pairs computed, {pairs / seconds:,.0f} pairs/s"
-            self.say(f"{int(done):,} of {self.total:,} rows, {rate}{rest}")
+            self.say(f"{int(done):,} of {self.total:,} rows, {rate}{time_left}")
 
     def shard_failed(self, relative: str, reason: str) -> None:
         self.say(f"quarantined {relative}: {reason}")

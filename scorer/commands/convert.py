@@ -46,8 +46,8 @@ def e2e_command(
     """
     from ..convert.e2e import convert_e2e
 
-    read = [*inputs, *([references] if references else [])]
-    _convert(partial(convert_e2e, inputs, references=references), read, out, options)
+    input_files = [*inputs, *([references] if references else [])]
+    _convert(partial(convert_e2e, inputs, references=references), input_files, out, options)
 
 
 @app.command("webnlg")

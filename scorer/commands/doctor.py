@@ -145,10 +145,10 @@ def _verified(bundle: str) -> BundleFindings:
     engine = open_engine(opened, warn=say)
     assert engine.report is not None
     probes = opened.probes()
-    few = slice(0, max(1, len(probes.premises) // 4))
+    sample = slice(0, max(1, len(probes.premises) // 4))
     engine.logits(probes.premises[:4], probes.hypotheses[:4])  # warm up
     started = time.perf_counter()
-    engine.logits(probes.premises[few], probes.hypotheses[few])
+    engine.logits(probes.premises[sample], probes.hypotheses[sample])
     seconds = time.perf_counter() - started
     engine.close()
     return BundleFindings(
@@ -163,7 +163,7 @@ def _verified(bundle: str) -> BundleFindings:
         attention=engine.use.attention,
         instead=engine.fallback_reason or None,
         report=engine.report,
-        pairs_per_second=round(len(probes.premises[few]) / seconds, 1),
+        pairs_per_second=round(len(probes.premises[sample]) / seconds, 1),
     )
 
 

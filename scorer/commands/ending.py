@@ -82,8 +82,8 @@ class Command(TyperCommand):
 
 
 class _App(typer.Typer):
-    def command(self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **more: Any) -> Any:
-        register = super().command(name, cls=cls or Command, **more)
+    def command(self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **settings: Any) -> Any:
+        register = super().command(name, cls=cls or Command, **settings)
         return lambda command: register(takes_fields(command))
 
 
@@ -116,8 +116,8 @@ def run_app(app: typer.Typer, name: str = "scorer") -> int:
     except (Exception, KeyboardInterrupt, Terminated) as error:
         code = _code_of(error)
     sys.stdout.flush()
-    if lost := was_lost(out):
-        say(f"scorer: stdout: {lost}; the output printed there is incomplete", always=True)
+    if failure := was_lost(out):
+        say(f"scorer: stdout: {failure}; the output printed there is incomplete", always=True)
     sys.stderr.flush()
     return code
 

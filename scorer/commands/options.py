@@ -81,22 +81,22 @@ def takes_fields(command: Callable[..., None]) -> Callable[..., None]:
 
 def _parameter(name: str, field: Field[Any], hint: Any, group: str) -> inspect.Parameter:
     """The parameter of an option; a tuple of any length is repeatable. ``group``: of a field without one."""
-    more, default = dict(field.metadata), field.default
-    more["rich_help_panel"] = more.pop("group", group) or None
+    settings, default = dict(field.metadata), field.default
+    settings["rich_help_panel"] = settings.pop("group", group) or None
     word = option_name(name, field.metadata)
-    more.pop("name", None)
-    if more.pop("variable", False):
-        more["envvar"] = f"D2T_{word.removeprefix('--').upper().replace('-', '_')}"
+    settings.pop("name", None)
+    if settings.pop("variable", False):
+        settings["envvar"] = f"D2T_{word.removeprefix('--').upper().replace('-', '_')}"
     if get_origin(hint) is tuple and ... in get_args(hint):
-        kind = Any if "parser" in more else get_args(hint)[0]
+        kind = Any if "parser" in settings else get_args(hint)[0]
         hint, default = list[kind] | None, default or None  # type: ignore[valid-type]
-    elif "parser" in more:
+    elif "parser" in settings:
         hint = Any  # typer takes no unions
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if default is MISSING else default,
-        annotation=Annotated[hint, typer.Option(word, **more)],
+        annotation=Annotated[hint, typer.Option(word, **settings)],
     )
 
 
@@ -306,7 +306,7 @@ class DeviceOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnOptions:
-    """The fields of :class:`..metric.ColumnNames` that a run is told."""
+    """The fields of :class:`..metric.ColumnNames` that are options of a run."""
 
     GROUP: ClassVar = "Input columns and format"
     text_column: str = option("Column of texts; a file without it fails.", "NAME", "text", variable=True)

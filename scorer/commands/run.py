@@ -173,9 +173,9 @@ def print_summary(console: Console, summary: RunSummary, out: str) -> None:
     if facts.all:
         console.print(f"facts: {facts.all:,}, {share(facts.backoff / facts.all)} of them by backoff (no template)")
     if missing := {name: uses.backoff for name, uses in facts.by_predicate.items() if uses.backoff}:
-        most = dict(sorted(missing.items(), key=lambda item: (-item[1], item[0]))[:5])
-        more = f", and {count_of(len(missing) - 5, 'more predicate')}" if len(missing) > 5 else ""
-        console.print(f"  most often: {kinds(most)}{more}; `scorer templates try` proposes templates")
+        most_frequent = dict(sorted(missing.items(), key=lambda item: (-item[1], item[0]))[:5])
+        further = f", and {count_of(len(missing) - 5, 'more predicate')}" if len(missing) > 5 else ""
+        console.print(f"  most often: {kinds(most_frequent)}{further}; `scorer templates try` proposes templates")
     if summary.exact:
         recomputed = summary.checks.recomputed
         console.print(f"exact: pairs too close to decide, computed again in fp32: {recomputed:,}")

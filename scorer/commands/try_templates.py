@@ -116,8 +116,10 @@ def _print(console: Console, report: TrialReport, file: Path | None, command: st
         console.print("Proposed templates" if file else "Proposed templates; --write T.json saves them")
         console.print(json.dumps(report.proposed, indent=1, ensure_ascii=False))
     else:
-        written = f"; {file} is not written" if file else ""
-        console.print(f"Proposed templates: none, no other wording made more facts pass or more rows OK{written}")
+        unwritten_note = f"; {file} is not written" if file else ""
+        console.print(
+            f"Proposed templates: none, no other wording made more facts pass or more rows OK{unwritten_note}"
+        )
     without = f", without the templates {share(report.ok_without)}" if compares else ""
     console.print(f"rows OK: {share(report.ok)}{without}, with the proposal {share(report.proposed_ok)}")
     for line in _UNKNOWN:

@@ -27,14 +27,14 @@ from ..system.waiting import Closing
 
 
 class ScoreBatches(Closing):
-    """A callable class for ``Dataset.map_batches``, of which each actor makes an instance and so loads the model once.
+    """A callable class for ``Dataset.map_batches``. Each actor creates an instance, and so loads the model once.
 
     It scores rows; receipts, resuming and ``_run.json`` belong to ``scorer run``.
 
     Args:
         bundle: a folder that each node has, or the name of a model that ships.
-        options: of :class:`scorer.Scorer`. ``threads`` should be the ``num_cpus`` of the actor, because Ray does not
-            bind actors to processors.
+        options: arguments of :class:`scorer.Scorer`. ``threads`` should be the ``num_cpus`` of the actor, because Ray
+            does not bind actors to processors.
 
     Raises:
         ScorerError: the scorer cannot be set up.
@@ -51,11 +51,11 @@ class ScoreBatches(Closing):
             batch: a ``pyarrow.Table`` or a pandas frame, as ``batch_format`` says.
 
         Returns:
-            The same kind of table as was given.
+            The same kind of table.
 
         Raises:
             ColumnError: as :meth:`scorer.Scorer.score_batches`.
-            TypeError: a batch of arrays, which is what Ray Data makes unless it is told otherwise.
+            TypeError: a batch of arrays, which is the default of Ray Data.
         """
         if isinstance(batch, Mapping):
             raise TypeError("batch is a mapping of arrays; call map_batches with batch_format='pyarrow'")

@@ -124,9 +124,9 @@ def refuse_unusable(inspected: Inspected) -> None:
     label."""
     if not inspected.shards:
         file, footer = next(iter(inspected.unreadable.values()))
-        others = len(inspected.unreadable) - 1
-        more = f" (and {others} more inputs cannot be used)" if others else ""
-        raise InputError(f"{file.name}: {footer.error}{more}")
+        further = len(inspected.unreadable) - 1
+        suffix = f" (and {further} more inputs cannot be used)" if further else ""
+        raise InputError(f"{file.name}: {footer.error}{suffix}")
     if inspected.first_windows and inspected.first_windows[-1][1].hopeless:
         file, footer = inspected.first_windows[0]
         raise InputError(
@@ -241,7 +241,7 @@ def publish(writer: OutputWriter, temporary: str, receipt: Receipt) -> tuple[Rec
 
 
 def quarantine(result: ShardResult, writer: OutputWriter, work: RunWork, reporter: Reporter) -> None:
-    """Record why a shard was not scored. An earlier output of it stays, without a receipt."""
+    """Record the reason why a shard was not scored. An earlier output of it stays, without a receipt."""
     work.failures[result.relative] = result.error
     writer.quarantine(result.relative, result.kind, result.error, result.identity)
     reporter.shard_failed(result.relative, result.error)

@@ -82,7 +82,8 @@ def find_row(output: Output, row: str | None, key: str | None) -> int:
     """Number of a row in an output, from ``FILE:N``, from ``N`` where there is one file, or from a key in hexadecimal.
 
     Raises:
-        UsageError: not of that form. InputError: no such file, row or key.
+        UsageError: not of that form.
+        InputError: no such file, row or key.
     """
     if (row is None) == (key is None):
         raise UsageError("say which row: --row FILE:N or --key HEX, one of them")

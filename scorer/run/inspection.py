@@ -27,9 +27,9 @@ MOST_FILES = 8
 
 def inspect_files(request: Inspect) -> Iterator[FooterRead]:
     """Read the footer of each file, in order."""
-    left, unseen = request.limit, MOST_FILES if request.checks_first_window else 0
+    rows_left, unseen = request.limit, MOST_FILES if request.checks_first_window else 0
     for file in request.files:
-        if left == 0:
+        if rows_left == 0:
             yield FooterRead()
             continue
         try:
@@ -40,10 +40,10 @@ def inspect_files(request: Inspect) -> Iterator[FooterRead]:
             continue
         shards = [
             replace(shard, columns=columns.shape, bytes=shard.bytes if columns.names.keep is None else 0)
-            for shard in limit_rows(shards, left)
+            for shard in limit_rows(shards, rows_left)
         ]
-        if left is not None:
-            left -= sum(shard.rows for shard in shards)
+        if rows_left is not None:
+            rows_left -= sum(shard.rows for shard in shards)
         hopeless = None
         if unseen and (first := next((shard for shard in shards if shard.rows), None)) is not None:
             hopeless = check_first_window(first, columns)
@@ -117,11 +117,11 @@ def warnings_of_sentences(columns: InputColumns, table: pa.Table, pipeline: Pipe
     ]
 
 
-def refuse_hopeless(seen: Counts, max_error_rate: float) -> None:
+def refuse_hopeless(counts: Counts, max_error_rate: float) -> None:
     """Stop a run if nearly all of its first rows have errors, instead of going on for a night."""
-    if seen.error_rate > max(HOPELESS_RATE, max_error_rate):
-        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(seen.rows.errors.items()))
+    if counts.error_rate > max(HOPELESS_RATE, max_error_rate):
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(counts.rows.errors.items()))
         raise InputError(
-            f"{percent(seen.error_rate)} of the first {seen.rows.all:,} rows cannot be scored ({kinds}); stopped. Look "
-            "at the columns and at `scorer plan`; --max-error-rate 1 runs on regardless"
+            f"{percent(counts.error_rate)} of the first {counts.rows.all:,} rows cannot be scored ({kinds}); stopped. "
+            "Look at the columns and at `scorer plan`; --max-error-rate 1 runs on regardless"
         )

@@ -123,6 +123,6 @@ def _crashed_at(file: InputFile, ended: WorkerEnded, deaths: int) -> FooterRead:
     """
     error = f"{file.uri}: the process that read its footer {ended.reason}, twice, the second time with no other file"
     if deaths == MOST_DEATHS:
-        many = f"{MOST_DEATHS} files in a row each ended a worker that read the footer"
-        raise RunStoppedError(f"{many}; the last, {error}")
+        problem = f"{MOST_DEATHS} files in a row each ended a worker that read the footer"
+        raise RunStoppedError(f"{problem}; the last, {error}")
     return FooterRead(error=error, kind="crashed")

@@ -191,10 +191,10 @@ def demand_of(device: str, cpus: int | None, nodes: Sequence[Node]) -> Demand:
     demand = Demand(int(device == "cuda" or (device == "auto" and gpus > 0)), cpus)
     if not any(demand.count(node) for node in nodes):
         share = " and ".join(["a GPU"] * demand.gpus + [f"{cpus or 1} CPU cores"] * (not demand.gpus or bool(cpus)))
-        most = max((node.cpus for node in nodes), default=0)
+        largest = max((node.cpus for node in nodes), default=0)
         raise DeviceError(
             f"--ray: no node of the cluster has {share} to give out (nodes: {len(nodes)}, most CPU cores of a node: "
-            f"{most}, GPUs: {gpus}); start nodes, or change --device or --ray-cpus"
+            f"{largest}, GPUs: {gpus}); start nodes, or change --device or --ray-cpus"
         )
     return demand
 

@@ -66,7 +66,7 @@ from .workers import Worker, WorkerEnded, Workers
 Preparation = tuple[Literal["ready", "lacks files", "refused"], str]
 """Answer of a node that is to start a worker, with the reason of a refusal."""
 _START_SECONDS = 30.0
-"""Seconds without an actor after which the user is told that the run waits for it."""
+"""Seconds without an actor before the message that the run waits for it."""
 _NODES_SECONDS = 300.0
 """Seconds that a run waits for a node when none is left."""
 

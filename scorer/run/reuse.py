@@ -52,7 +52,8 @@ def find_earlier(outs: Iterable[Location], out: Location | None = None) -> list[
         out: output of this run, which may not be one of them.
 
     Raises:
-        UsageError: one is ``out``. OutputError: one is not an output, or a part is missing.
+        UsageError: one is ``out``.
+        OutputError: one is not an output, or a part is missing.
     """
     locations: dict[Location, Location] = {}
     parts: dict[str, dict[str, Plan]] = {}

@@ -116,16 +116,16 @@ def _opened(out: Location) -> tuple[OutputFolder, Plan, Mapping[str, FileInfo]]:
     return output, plan, files
 
 
-def _rate(done: Sequence[Receipt], plan: Plan, written: float) -> float:
+def _rate(done: Sequence[Receipt], plan: Plan, started: float) -> float:
     """Rows a second of the shards of this plan that were finished recently.
 
     Args:
         done: receipts of finished shards.
         plan: the plan.
-        written: time at which the plan was written, in seconds since 1970.
+        started: time at which the plan was written, in seconds since 1970.
     """
     now, digest = time.time(), plan.digest
-    since = max(written, now - RECENT_S)
+    since = max(started, now - RECENT_S)
     recent = [receipt for receipt in done if receipt.plan == digest and _seconds(receipt.created) >= since - 1]
     return sum(receipt.output.rows for receipt in recent) / max(now - since, 1.0)
 

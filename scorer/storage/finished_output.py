@@ -92,12 +92,12 @@ class Coverage:
 
 
 def refuse_unequal(out: Coverage, baseline: Coverage, allowed: bool) -> None:
-    """Refuse to compare outputs when one lacks rows that the other has (:class:`.UsageError`). Two runs with the same
+    """Refuse to compare a partial output with a complete one (:class:`.UsageError`). Two runs with the same
     limit compare: both hold the first rows."""
     if allowed or (out.limit == baseline.limit and out.is_complete and baseline.is_complete):
         return
     shown_out, shown_baseline = (
-        "complete" if each.reason is None else f"partial ({each.reason})" for each in (out, baseline)
+        "complete" if coverage.reason is None else f"partial ({coverage.reason})" for coverage in (out, baseline)
     )
     raise UsageError(
         f"the output is {shown_out}, and the baseline is {shown_baseline}: rows that were not scored would count as "
@@ -136,8 +136,9 @@ class FinishedOutput:
             allow_partial: also outputs that are not finished, and parts of which some are missing.
 
         Raises:
-            InputError: nothing there, or a file cannot be read. OutputError: not finished, not what its receipts say,
-            changed meanwhile, or not parts of one run. UsageError: scored files of different signatures.
+            InputError: no files, or a file that cannot be read.
+            OutputError: not finished, in conflict with its receipts, changed meanwhile, or not parts of one run.
+            UsageError: scored files of different signatures.
         """
         locations = list(dict.fromkeys(find_outputs(outs)))
         if not any(open_store(location, patient=False).read(PLAN) is not None for location in locations):
@@ -223,7 +224,7 @@ class FinishedOutput:
         return int(np.searchsorted(self.starts, row, side="right")) - 1
 
     def find(self, name: str, row: int) -> int | None:
-        """The number in the whole of a row of a file; ``None`` where there is no such row.
+        """The number of a file's row in the whole output; ``None`` if there is no such row.
 
         Args:
             name: path of the file, or of the folder of an input that was scored in row ranges.
@@ -358,8 +359,8 @@ def _unfinished(failed: Sequence[FailedShard], shards: int) -> tuple[str, str]:
     """The reason why an output with quarantined shards is not finished, and advice."""
     first = failed[0]
     reason = first.message or first.kind or f"its record in {FAILED} is damaged"
-    more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-    failures = f"{len(failed)} of {shards} shards failed: {first.relative}: {reason}{more}"
+    further = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+    failures = f"{len(failed)} of {shards} shards failed: {first.relative}: {reason}{further}"
     return failures, "fix the input and run `scorer run` again"
 
 
@@ -391,8 +392,8 @@ def _unchanged(versions: Mapping[Location, Mapping[str, str]]) -> Iterator[None]
     except Exception as error:  # a file that changed can be damaged in any way
         cause = error
     for location, before in versions.items():
-        now = {name: info.version for name, info in _counted_files(open_store(location, patient=False)).items()}
-        changed = [name for name, _ in {*before.items()} ^ {*now.items()}]
+        current = {name: info.version for name, info in _counted_files(open_store(location, patient=False)).items()}
+        changed = [name for name, _ in {*before.items()} ^ {*current.items()}]
         if changed:
             shown = named(sorted({*changed}, key=lambda name: (name not in (RUN, PLAN, SUCCESS), name)))
             raise OutputError(
@@ -411,8 +412,8 @@ def locations_of(out: Location | Sequence[Location]) -> tuple[Location, ...]:
 def _one_signature(signatures: Sequence[tuple[str, Signature]], advice: str, error: type[ScorerError]) -> Signature:
     """The signature that all files and plans have in common; the error names the first one that differs."""
     first, signature = signatures[0]
-    for name, other in signatures[1:]:
-        if differs := signature.changes_to(other):
+    for name, later in signatures[1:]:
+        if differs := signature.changes_to(later):
             raise error(f"{first} and {name} were scored differently ({', '.join(map(str, differs))}); {advice}")
     return signature
 

@@ -156,8 +156,8 @@ def _split_glob(path: str, magic: str) -> tuple[str, Glob | None]:
 
 @lru_cache(maxsize=4096)
 def _positions(glob: Glob, folder: str) -> frozenset[int]:
-    """Positions in a glob that may match next behind a folder; the length of the glob below a folder that all of it
-    matched. Empty if nothing in the folder can match."""
+    """Positions in a glob that the next part of a path may match; the length of the glob below a folder that the whole
+    glob matched. Empty if nothing in the folder can match."""
     last, positions = len(glob), {0}
     for name in [None, *filter(None, folder.split("/"))]:
         if name is not None:

@@ -17,8 +17,12 @@ def read_tables(
     max_rows: int = WINDOW_ROWS,
     max_bytes: int = WINDOW_BYTES,
 ) -> Iterator[pa.Table]:
-    """The rows of an input file in windows, one empty table where it has none. ``needed``: the columns to read, in the
-    order of the file, ``None`` for all. Its errors are raised, and those of :func:`.read_windows`."""
+    """The rows of an input file in windows; a file without rows gives one empty table.
+
+    Args:
+        needed: returns the columns to read of a schema, in the order of the file; all by default. Its errors are
+            raised, and those of :func:`.read_windows`.
+    """
     _, (shard,) = read_shards(file)
     for _, table in read_windows(
         shard, lambda schema: SimpleNamespace(needed=needed(schema)), max_rows=max_rows, max_bytes=max_bytes

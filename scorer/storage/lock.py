@@ -57,7 +57,8 @@ class FileLock(Closing):
     descriptor, so that none keeps the lock.
 
     Raises:
-        BlockingIOError: another process holds it. OSError: the file cannot be opened or locked.
+        BlockingIOError: another process holds it.
+        OSError: the file cannot be opened or locked.
     """
 
     def __init__(self, path: Path) -> None:
@@ -227,10 +228,10 @@ def _await_expiry(store: Store, on_wait: Callable[[str], None]) -> str:
         )
     while time.monotonic() < deadline:
         time.sleep(min(_POLL_S, EXPIRY_S / 10))
-        now = store.list(LOCK).get(LOCK)
-        if now is None:
+        current = store.list(LOCK).get(LOCK)
+        if current is None:
             return ABSENT
-        if now.version != first.version:
+        if current.version != first.version:
             raise _held(store)
     return first.version
 
@@ -266,5 +267,5 @@ def _held(store: Store) -> OutputError:
 
 
 def _now() -> float:
-    """Seconds on a clock that goes on while the machine is suspended."""
+    """Seconds on a clock that also counts while the machine is suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -67,7 +67,8 @@ class OutputFolder:
             say: called with a line about a damaged plan, which then counts as none.
 
         Raises:
-            SchemaError: another version of this program wrote it. DamagedFileError: without ``say``.
+            SchemaError: another version of this program wrote it.
+            DamagedFileError: a damaged plan, without ``say``.
         """
         content = self.store.read(PLAN)
         try:
@@ -285,10 +286,10 @@ class OutputState:
             )
         if rescore:
             return
-        if other := self._other_labels():
+        if labels_differ := self._other_labels():
             raise OutputError(
-                f"{location} has labels of another signature ({', '.join(other)}); nothing was written: pass --rescore "
-                "to replace them, or choose another --out"
+                f"{location} has labels of another signature ({', '.join(labels_differ)}); nothing was written: pass "
+                "--rescore to replace them, or choose another --out"
             )
         stored, is_part = self.stored, 0 < len(self.todo) < self.shards
         if stored is None or not is_part or Signature.of(stored) != Signature.of(plan):

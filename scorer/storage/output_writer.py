@@ -244,10 +244,10 @@ def _refuse_foreign(output: OutputFolder) -> None:
     recorded = {name.partition("/")[0] for name in (*relatives_of(files, RECEIPTS), *relatives_of(files, FAILED))}
     tops = {name.partition("/")[0] for name in files} - OWN_NAMES - recorded
     if foreign := sorted(name for name in tops if not name.startswith(".")):
-        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        further = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
         raise OutputError(
             f"{location} is not an output folder of this program: it has no {PLAN}, but holds {foreign[0]!r}"
-            f"{more}; choose a new or empty place for --out"
+            f"{further}; choose a new or empty place for --out"
         )
     above = list(location.absolute().parents) if isinstance(location, Path) else location.parents
     outer = None

@@ -37,9 +37,9 @@ class _Sums(OpenRecord, frozen=True):
     shard, and these to those of a run."""
 
     @classmethod
-    def total(cls, many: Iterable[Any]) -> Self:
+    def total(cls, records: Iterable[Any]) -> Self:
         """Their sum, field by field; keys of objects come in the order in which they are first met."""
-        parts = [part for part in many if part is not None]
+        parts = [part for part in records if part is not None]
         if not parts:
             return cls()
         return cls(*(_sum([getattr(part, name) for part in parts]) for name in cls.__struct_fields__))
@@ -148,7 +148,7 @@ class Signature:
     """A signature."""
 
     line: str
-    """One line for people, digests cut to twelve digits; empty where there is no signature."""
+    """One line with digests of twelve digits; empty without a signature."""
     whole: str
     """All parts as canonical JSON, with whole digests."""
 
@@ -294,7 +294,7 @@ class Provenance(Record, frozen=True, kw_only=True):
 
 
 class Fingerprint(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """Everything that an output depends on besides the content of its input, in the types of JSON."""
+    """Everything that an output depends on in addition to the content of its input, in the types of JSON."""
 
     signature: str
     """Signature of the scores in one line."""
@@ -351,7 +351,7 @@ class Unusable:
     """A receipt that cannot be used, or a shard that is not done or cannot be used."""
 
     reason: str
-    """Reason in words, for people."""
+    """The reason in words."""
 
 
 @dataclass(frozen=True)
@@ -449,14 +449,14 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[ValueCh
     """The keys in which two objects differ. A nested object is compared key by key."""
     different: list[ValueChange] = []
     for key in dict.fromkeys([*before, *after]):
-        old, new = before.get(key), after.get(key)
-        if old == new:
+        earlier, later = before.get(key), after.get(key)
+        if earlier == later:
             continue
-        if isinstance(old, Mapping) and isinstance(new, Mapping):
-            different += changes(old, new)
+        if isinstance(earlier, Mapping) and isinstance(later, Mapping):
+            different += changes(earlier, later)
             continue
-        can_shorten = _shown(old) != _shown(new)
-        different.append(ValueChange(key, _shown(old, shorten=can_shorten), _shown(new, shorten=can_shorten)))
+        can_shorten = _shown(earlier) != _shown(later)
+        different.append(ValueChange(key, _shown(earlier, shorten=can_shorten), _shown(later, shorten=can_shorten)))
     return different
 
 

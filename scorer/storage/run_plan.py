@@ -180,22 +180,22 @@ def check_parts(
     if plan.part is None and len(plans) == 1:
         return ()
     numbers: dict[int, str] = {}
-    for name, other in plans.items():
-        if plan.part is None or other.part is None:
+    for name, later in plans.items():
+        if plan.part is None or later.part is None:
             raise OutputError(
                 f"{named([*plans])} are not parts of one run (--part): name one output, or all parts of one"
             )
-        changed = [*map(str, Signature.of(plan).changes_to(Signature.of(other)))]
-        if other.part.count != plan.part.count:
-            changed.append(f"number of parts: {plan.part.count} → {other.part.count}")
-        elif other.part.shards != plan.part.shards and not allow_partial:
+        changed = [*map(str, Signature.of(plan).changes_to(Signature.of(later)))]
+        if later.part.count != plan.part.count:
+            changed.append(f"number of parts: {plan.part.count} → {later.part.count}")
+        elif later.part.shards != plan.part.shards and not allow_partial:
             changed.append("other inputs")
         if changed:
             raise OutputError(
                 f"{first} and {name} are not parts of one run ({', '.join(changed)}); score one of them again"
             )
-        if (earlier := numbers.setdefault(other.part.number, name)) != name:
-            raise OutputError(f"part {other.part.number} of {plan.part.count} is there twice: {earlier} and {name}")
+        if (earlier := numbers.setdefault(later.part.number, name)) != name:
+            raise OutputError(f"part {later.part.number} of {plan.part.count} is there twice: {earlier} and {name}")
     assert plan.part is not None
     missing = tuple(number for number in range(1, plan.part.count + 1) if number not in numbers)
     if missing and not allow_partial:

@@ -36,7 +36,8 @@ def open_store(location: Location, *, patient: bool = True) -> Store:
     """Open the store of a location. ``patient``: retry requests to an object store for minutes instead of seconds.
 
     Raises:
-        OutputError: the store cannot be used. MissingDependencyError: ``obstore`` is not installed.
+        OutputError: the store cannot be used.
+        MissingDependencyError: ``obstore`` is not installed.
     """
     if isinstance(location, Path):
         return LocalStore(location)

@@ -62,8 +62,9 @@ def write_user_file(path: Path, content: bytes, option: str, *, is_parquet: bool
         is_parquet: whether the content is a Parquet file, so that it may replace one.
 
     Raises:
-        UsageError: the path is a URI. OutputError: it belongs to a run, is a link that is not followed, is a Parquet
-            file, or cannot be written; an earlier file of that name is unchanged.
+        UsageError: the path is a URI.
+        OutputError: it belongs to a run, is a link that is not followed, is a Parquet file, or cannot be written; an
+            earlier file of that name is unchanged.
     """
     target = _target(path, option, is_parquet)
     if not target.is_stream:
@@ -193,7 +194,8 @@ def _open(target: _Target) -> int:
     """A descriptor for writing to a device or a pipe, never through a link that came meanwhile.
 
     Raises:
-        OutputError: a pipe has no reader. OSError: it cannot be opened.
+        OutputError: a pipe has no reader.
+        OSError: it cannot be opened.
     """
     if target.descriptor is not None:
         return os.dup(target.descriptor)

@@ -135,8 +135,8 @@ def row_bytes(array: pa.Array) -> Sizes:
 
 
 class ShardWriter:
-    """Writer of one Parquet file. The same tables, schema and metadata give the same bytes. Where a method fails
-    (:class:`.OutputError`), the file is deleted.
+    """Writer of one Parquet file. The same tables, schema and metadata give the same bytes. A method that fails
+    (:class:`.OutputError`) deletes the file.
 
     Args:
         temporary: the file to write, which does not exist yet.
@@ -184,8 +184,8 @@ class ShardWriter:
             # Opened here and not by pyarrow, which takes some names for URIs and cannot open names that are not UTF-8.
             with self._temporary.open("rb") as file:
                 size, digest = os.fstat(file.fileno()).st_size, sha256_of(file)
-                written = pq.ParquetFile(file)
-                metadata, names = written.metadata, written.schema_arrow.names
+                parquet = pq.ParquetFile(file)
+                metadata, names = parquet.metadata, parquet.schema_arrow.names
             if metadata.num_rows != self._rows:
                 raise OSError(f"{metadata.num_rows} rows were read back, {self._rows} written")
             if names != self._schema.names:

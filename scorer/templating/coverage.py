@@ -1,4 +1,4 @@
-"""``scorer templates check``: what a template file lacks for some data: predicates, objects of its maps, slots."""
+"""``scorer templates check``: gaps of a template file for some data: missing predicates, objects of its maps, slots."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ def make_templates(
     content = template_file({key: candidate.template for key, candidate in choices.items()})
     Templates.from_dict(content, str(out))  # the scorer must be able to read what is written here
     path = candidates_path(out)
-    for file, written in ((path, _listed(candidates, choices)), (out, content)):
-        write_user_file(file, (json.dumps(written, ensure_ascii=False, indent=1) + "\n").encode(), "--out")
+    for file, value in ((path, _listed(candidates, choices)), (out, content)):
+        write_user_file(file, (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode(), "--out")
     predicates = {triple.predicate for triple, _ in references}
     return ExtractionReport(
         out=str(out),
@@ -169,9 +169,9 @@ def _add(counts: dict[Reference, int], table: pa.Table, names: ColumnNames, reje
     for row, code in enumerate(rows.text_codes.tolist()):
         if row in rows.errors:
             continue
-        text, (first, *others) = rows.texts[code] or "", ids[offsets[row] : offsets[row + 1]]
-        if others or not text.strip():
-            rejected["several_triples" if others else "blank_text"] += 1
+        text, (first, *further) = rows.texts[code] or "", ids[offsets[row] : offsets[row + 1]]
+        if further or not text.strip():
+            rejected["several_triples" if further else "blank_text"] += 1
         else:
             reference = rows.triples.distinct[first], text
             counts[reference] = counts.get(reference, 0) + 1
@@ -206,23 +206,24 @@ def _choose(key: Key, candidates: list[Candidate], options: ExtractOptions) -> C
     )
 
 
-def score_candidates(candidates: dict[Key, list[Candidate]], model: Model, most: int, seed: int) -> int:
-    """Score every candidate by how well it agrees with other references; returns the number of pairs compared.
+def score_candidates(candidates: dict[Key, list[Candidate]], model: Model, limit: int, seed: int) -> int:
+    """Score every candidate by its agreement with other references; returns the number of pairs compared.
 
-    A candidate is filled with the triple of a reference that it was not taken from, and the model is asked in both
-    directions. A template that says too much is not entailed by other references; one that says too little does not
-    entail them. The score is the mean P(entailment), of pairs that are not too long for the model.
+    A candidate is filled with the triple of a reference that it was not taken from, and both directions are scored. A
+    template that says too much is not entailed by other references; one that says too little does not entail them. The
+    score is the mean P(entailment), over pairs that are not too long for the model.
 
     Args:
-        most: number of references that a candidate is compared with. They gave another candidate of the predicate; the
-            seed draws their order, in which references of other triples come first.
+        limit: number of references that a candidate is compared with. They are the sources of other candidates of the
+            predicate, in random order, with references of other triples first.
+        seed: seed of this order.
     """
-    pairs = _pairs(candidates, most, seed)
+    pairs = _pairs(candidates, limit, seed)
     scores: dict[int, list[float]] = {}
     compared = 0
-    while part := list(islice(pairs, _PAIRS)):
-        compared += len(part)
-        for (candidate, _, _), entailment in zip(part, _entailment(part, model), strict=True):
+    while batch := list(islice(pairs, _PAIRS)):
+        compared += len(batch)
+        for (candidate, _, _), entailment in zip(batch, _entailment(batch, model), strict=True):
             if entailment is not None:
                 scores.setdefault(id(candidate), []).append(entailment)
     for candidate in chain.from_iterable(candidates.values()):
@@ -231,30 +232,30 @@ def score_candidates(candidates: dict[Key, list[Candidate]], model: Model, most:
     return compared
 
 
-def _pairs(candidates: dict[Key, list[Candidate]], most: int, seed: int) -> Iterator[tuple[Candidate, str, str]]:
+def _pairs(candidates: dict[Key, list[Candidate]], limit: int, seed: int) -> Iterator[tuple[Candidate, str, str]]:
     """Candidate, premise and hypothesis of every pair to compare."""
     for key, of_predicate in candidates.items():
         order = [reference for candidate in of_predicate for reference in candidate.sources]
         random.Random(f"{seed}|{key[0]}|{key[1]}").shuffle(order)
         for candidate in of_predicate:
             sources, triples = set(candidate.sources), {triple for triple, _ in candidate.sources}
-            others = [reference for reference in order if reference not in sources]
+            other_sources = [reference for reference in order if reference not in sources]
             templates = Templates.from_dict({key[0]: candidate.template})
-            for triple, text in sorted(others, key=lambda reference: reference[0] in triples)[:most]:
+            for triple, text in sorted(other_sources, key=lambda reference: reference[0] in triples)[:limit]:
                 filled = templates.fill(triple).text
                 yield candidate, filled, text
                 yield candidate, text, filled
 
 
-def _entailment(part: list[tuple[Candidate, str, str]], model: Model) -> list[float | None]:
+def _entailment(pairs: list[tuple[Candidate, str, str]], model: Model) -> list[float | None]:
     """P(entailment) of each pair, ``None`` if the model gave no result; each distinct text is tokenised once."""
-    texts = list(dict.fromkeys(text for _, premise, hypothesis in part for text in (premise, hypothesis)))
+    texts = list(dict.fromkeys(text for _, premise, hypothesis in pairs for text in (premise, hypothesis)))
     ids = {text: i for i, text in enumerate(texts)}
-    premises = np.array([ids[premise] for _, premise, _ in part], np.int32)
-    hypotheses = np.array([ids[hypothesis] for _, _, hypothesis in part], np.int32)
-    answers = model.predict(model.encode(texts, premises, hypotheses))
-    scored = (answers.status == SCORED).tolist()
-    values = answers.probabilities[:, ENTAILMENT].tolist()
+    premises = np.array([ids[premise] for _, premise, _ in pairs], np.int32)
+    hypotheses = np.array([ids[hypothesis] for _, _, hypothesis in pairs], np.int32)
+    predictions = model.predict(model.encode(texts, premises, hypotheses))
+    scored = (predictions.status == SCORED).tolist()
+    values = predictions.probabilities[:, ENTAILMENT].tolist()
     return [value if has_result else None for value, has_result in zip(values, scored, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Values of a table in texts: where they stand, and the texts' own words around them, as candidates for templates."""
+"""Values of a table in texts: their positions, and the words around them as candidates for templates."""
 
 from __future__ import annotations
 
@@ -64,32 +64,32 @@ def side_by_side(first: str, second: str, text: str) -> str | None:
     return match[0] if match is not None else None
 
 
-def words_of_one(sentences: Iterable[str], predicate: str, most: int) -> list[str]:
+def words_of_one(sentences: Iterable[str], predicate: str, limit: int) -> list[str]:
     """Templates of one predicate from sentences with slots: the most frequent that say it alone, then words before it.
 
     Args:
-        most: number of templates of each kind. A template is used only if at least two sentences have its words.
+        limit: number of templates of each kind. A template is used only if at least two sentences have its words.
     """
-    alone, before = Counter[str](), Counter[str]()
+    words_alone, words_before = Counter[str](), Counter[str]()
     for sentence in sentences:
         slots = slots_of(sentence)
         if predicate not in slots or sentence.count(f"<{predicate}>") > 1:
             continue
         if set(slots) <= {predicate, SUBJECT}:
-            alone[sentence.replace(f"<{predicate}>", "<object>")] += 1
+            words_alone[sentence.replace(f"<{predicate}>", "<object>")] += 1
         word = _BEFORE_SLOT.search(sentence.partition(f"<{predicate}>")[0].rstrip())
         if word is not None:
-            before[f"It was {word[0].lower()} <object>."] += 1
-    return [words for kind in (alone, before) for words, count in kind.most_common(most) if count > 1]
+            words_before[f"It was {word[0].lower()} <object>."] += 1
+    return [words for kind in (words_alone, words_before) for words, count in kind.most_common(limit) if count > 1]
 
 
-def words_of_several(sentences: Iterable[str], predicates: Sequence[str], most: int) -> list[str]:
+def words_of_several(sentences: Iterable[str], predicates: Sequence[str], limit: int) -> list[str]:
     """The most frequent words that say all of some predicates and nothing else, cut from sentences with slots."""
     counts = Counter[str]()
     for sentence in sentences:
         if (words := _cut(sentence, set(predicates))) is not None:
             counts[words] += 1
-    return [words for words, count in counts.most_common(most) if count > 1 or most > 3]
+    return [words for words, count in counts.most_common(limit) if count > 1 or limit > 3]
 
 
 def _cut(sentence: str, predicates: set[str]) -> str | None:

@@ -161,7 +161,7 @@ class Proposer:
         return [core for core in cores if not set(core) <= self._worded or min(self._passes[p] for p in core) < GOOD]
 
     def _words_around(self, numbers: tuple[str, ...]) -> list[str]:
-        """Predicates of words that stand in the sentence of two numbers in most rows, and fail on their own or name one
+        """Predicates of words that most rows have in the sentence of two numbers, and that fail on their own or name one
         of the numbers, as ``home`` does ``home_goals``."""
         words = [
             predicate
@@ -180,7 +180,7 @@ class Proposer:
         return share(self._sentences, lambda of_row: any(all(f"<{p}>" in s for p in predicates) for s in of_row))
 
     def _pairs(self) -> list[tuple[str, ...]]:
-        """Predicates without words of their own that fail, each with the one that stands in the same sentence most."""
+        """Failing predicates without words of their own, each with the predicate that shares most sentences."""
         with_value = {predicate: self._together([predicate]) for predicate in self._passes}
         paired = {p for template in Templates.from_dict(self.content).joint for p in template.predicates}
         pairs: list[tuple[str, ...]] = []
@@ -330,14 +330,14 @@ def _shown(item: Any) -> str:
 
 
 def notation_counts(row: SampledRow, predicates: Mapping[str, str]) -> dict[str, tuple[bool, bool]]:
-    """Whether the value of each predicate stands in the text as it is, and whether only in another notation.
+    """Whether the text has the value of each predicate as it is, and whether it has it only in another notation.
 
     Args:
-        predicates: the value of each, as the table has it.
+        predicates: the value of each predicate in the table.
     """
-    read = plain.read_text(row.text)
+    plain_text = plain.read_text(row.text)
     notations: dict[str, tuple[bool, bool]] = {}
     for predicate, value in predicates.items():
         as_it_is = stands_in(value, row.text)
-        notations[predicate] = as_it_is, not as_it_is and stands_in(plain.notation(value), read)
+        notations[predicate] = as_it_is, not as_it_is and stands_in(plain.notation(value), plain_text)
     return notations

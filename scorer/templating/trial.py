@@ -23,7 +23,7 @@ from ..storage.input_tables import read_tables
 from ..system.files import Format
 
 READ_ROWS = 4096
-"""Rows that are read at most, of which the sample is taken."""
+"""Most rows that are read; the sample is taken from them."""
 
 
 def read_sample(
@@ -160,8 +160,10 @@ class Trial:
             ids: dict[str, int] = {}
             premises = np.array([ids.setdefault(premise, len(ids)) for premise, _ in new], np.int32)
             hypotheses = np.array([ids.setdefault(hypothesis, len(ids)) for _, hypothesis in new], np.int32)
-            answers = self._engine.predict(self._engine.encode(list(ids), premises, hypotheses))
-            self._passed.update(zip(new, passes(answers.probabilities, answers.threshold).tolist(), strict=True))
+            predictions = self._engine.predict(self._engine.encode(list(ids), premises, hypotheses))
+            self._passed.update(
+                zip(new, passes(predictions.probabilities, predictions.threshold).tolist(), strict=True)
+            )
         return [self._passed[pair] for pair in pairs]
 
 

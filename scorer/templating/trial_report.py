@@ -89,8 +89,8 @@ def try_templates(
     """Judge a sample under the templates of some settings, and look for better ones.
 
     Args:
-        rows: of the sample.
-        log: called with remarks for people.
+        rows: number of rows of the sample.
+        log: called with remarks for the user.
 
     Raises:
         UsageError: settings under which templates decide nothing.
