@@ -22,18 +22,25 @@ FILES_OF_A_RUN = 61
 MODULES_OF_A_RUN = 69
 # 350 in metric/plain, 500 in json_values, column_paths, json_arrays, valid_strings; 400 for contradicted facts, worst
 # sentences, one side alone and languages; 750 for types in place of words, and fields documented on lines of their own.
-# 200 more for fields of inference, storage and run on lines of their own.
-LINES_OF_A_RUN = 14_700
+# 250 more for fields of inference, storage and run on lines of their own.
+LINES_OF_A_RUN = 14_750
 IMPORTS_OF_A_MODULE = 17  # audit/builder, which puts an audit together from a module for each of its parts
 # 34,200 with metric/plain, scorer templates try, scorer compare, contradicted facts and languages. 1,900 more: fields
 # are documented on lines of their own.
-# 400 more for the same in inference, scoring, audit and evaluation.
+# 500 more for the same in inference, scoring, audit and evaluation.
 # 150 in evaluation/noted_texts and its callers: comparisons without texts in other languages.
-LINES = 36_700
+LINES = 36_850
 LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS = 1
-# Functions with a local or a parameter named `found` or `one`, which do not say what they hold.
+VAGUE = {
+    "found", "one", "given", "known", "there", "chosen", "made", "asked", "wanted", "told", "kept", "named", "held",
+    "seen", "said", "own", "taken", "came", "went", "gone", "born", "spelt", "behind", "aside", "apart", "alike",
+    "each", "here", "many", "few", "meant", "tried", "again", "past", "both", "then", "same", "old", "more", "others",
+    "rest", "alone",
+}  # fmt: skip
+"""Names of locals and parameters that do not say what they hold."""
 VAGUE_NAMES = 0
+"""Functions with such a name."""
 SHARED_CLASS_NAMES = set[str]()
 """Class names that still mean two things."""
 SHARED_MODULE_NAMES = set[str]()
@@ -77,8 +84,8 @@ def long_functions(folder: Path) -> list[str]:
 
 
 def test_few_functions_have_names_that_do_not_say_what_they_hold() -> None:
-    vague = {"found", "one"}
-    assert len([node for node in definitions() if names_of(node) & vague]) <= VAGUE_NAMES
+    vague = {node.name: names_of(node) & VAGUE for node in definitions() if names_of(node) & VAGUE}
+    assert len(vague) <= VAGUE_NAMES, vague
 
 
 def test_no_two_classes_share_a_name() -> None:

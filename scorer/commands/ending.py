@@ -54,8 +54,8 @@ class Command(TyperCommand):
         end = args.index("--") if "--" in args else len(args)
         Lines.quiet |= "--quiet" in args[:end]
         Lines.verbose |= "--verbose" in args[:end]
-        others = [argument for argument in args[:end] if argument not in ("--quiet", "--verbose")]
-        return super().parse_args(ctx, others + args[end:])
+        remaining = [argument for argument in args[:end] if argument not in ("--quiet", "--verbose")]
+        return super().parse_args(ctx, remaining + args[end:])
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a plain section of the help for each group of options."""
@@ -143,8 +143,8 @@ def _refusal(error: Any) -> int:
             return 2
     shown = io.StringIO()
     error.show(shown)
-    if type(error).__name__ == "NoSuchOption" and (others := _commands_with(error.option_name)):
-        shown.write(f"{error.option_name} is an option of {', '.join(others)}\n")
+    if type(error).__name__ == "NoSuchOption" and (commands := _commands_with(error.option_name)):
+        shown.write(f"{error.option_name} is an option of {', '.join(commands)}\n")
     for line in shown.getvalue().replace("Value error, ", "").splitlines():
         say(line, always=True)
     return 2

@@ -66,14 +66,14 @@ def other_language_remark(output: LabelledOutput, codes: Indices, names: Sequenc
         names: names of the groups.
     """
     labelled = output.fine != NO_LABEL
-    noted = rows_with_note(output, OTHER_LANGUAGE) & labelled
-    if not noted.any():
+    has_note = rows_with_note(output, OTHER_LANGUAGE) & labelled
+    if not has_note.any():
         return None
-    texts, others = (np.bincount(codes[rows], minlength=len(names)) for rows in (labelled, noted))
-    shares = others / np.maximum(texts, 1)
-    most = [code for code in np.argsort(-shares, kind="stable")[:MOST_NAMED].tolist() if others[code]]
-    largest = ", ".join(f"{names[code]} {percent(float(shares[code]))}" for code in most)
+    texts, texts_with_note = (np.bincount(codes[rows], minlength=len(names)) for rows in (labelled, has_note))
+    shares = texts_with_note / np.maximum(texts, 1)
+    largest_codes = [code for code in np.argsort(-shares, kind="stable")[:MOST_NAMED].tolist() if texts_with_note[code]]
+    largest = ", ".join(f"{names[code]} {percent(float(shares[code]))}" for code in largest_codes)
     return (
-        f"{noted.sum():,} of {labelled.sum():,} texts are probably in a language that the model does not read "
+        f"{has_note.sum():,} of {labelled.sum():,} texts are probably in a language that the model does not read "
         f"({largest}); their labels say little: --exclude-note {OTHER_LANGUAGE} leaves them out"
     )

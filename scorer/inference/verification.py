@@ -260,13 +260,13 @@ def _invariance_error(engine: Engine, probes: EncodedPairs) -> float:
     sizes, counts = np.unique(padded, return_counts=True)
     for size in sizes[np.argsort(-counts, kind="stable")[:3]]:
         group = np.flatnonzero(padded == size)[:16]
-        alone = np.concatenate([_logits(engine, probes, group[i : i + 1]) for i in range(len(group))])
+        single = np.concatenate([_logits(engine, probes, group[i : i + 1]) for i in range(len(group))])
         full_batch = engine.session.layout.full(probes.lengths, group)
         full = engine.compute(replace(probes, batches=[full_batch]))[group]
-        variations = [np.where(np.isin(group, full_batch.pairs)[:, None], full, alone), _logits(engine, probes, group)]
+        variations = [np.where(np.isin(group, full_batch.pairs)[:, None], full, single), _logits(engine, probes, group)]
         variations += [_logits(engine, probes, group, reverse=True)]
         variations += [_logits(engine, probes, group[:-3])] if len(group) > 3 else []
-        worst = max(worst, *(_distance(variation, alone[: len(variation)]) for variation in variations))
+        worst = max(worst, *(_distance(variation, single[: len(variation)]) for variation in variations))
     return worst
 
 

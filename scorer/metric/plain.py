@@ -161,8 +161,8 @@ def _read_unit(m: re.Match[str]) -> str:
 
 def _read_amount(m: re.Match[str]) -> str:
     """An amount of money without zeros at its end."""
-    whole, _, cents = m[3].partition(".")
-    return f"{m[1] or _CURRENCIES[m[2]]}{m[3] if cents.strip('0') else whole}"
+    integer, _, cents = m[3].partition(".")
+    return f"{m[1] or _CURRENCIES[m[2]]}{m[3] if cents.strip('0') else integer}"
 
 
 _DOTS: Rule = (
@@ -319,14 +319,14 @@ def _word_by_rule(triple: Triple) -> str | None:
     """The words of a triple without a template, if its predicate has one of the forms ``is open: yes``, ``parking: no``
     and ``weight (kg): 12``."""
     value = unquoted(triple.object).replace("_", " ")
-    answer = value.lower()
-    if answer not in _YES | _NO and triple.predicate[-1] not in ")]":
+    lower_value = value.lower()
+    if lower_value not in _YES | _NO and triple.predicate[-1] not in ")]":
         return None
     subject, predicate = triple.subject.replace("_", " "), split_camel_case(triple.predicate)
     first, _, adjective = predicate.partition(" ")
-    if adjective and first in _VERBS and answer in _YES | _NO:
-        return f"{subject} {first if answer in _YES else _VERBS[first]} {adjective}."
-    if answer in _NO and _THING.fullmatch(predicate):
+    if adjective and first in _VERBS and lower_value in _YES | _NO:
+        return f"{subject} {first if lower_value in _YES else _VERBS[first]} {adjective}."
+    if lower_value in _NO and _THING.fullmatch(predicate):
         return f"{subject} has no {predicate}."
     unit = _NAME_UNIT.search(predicate)
     if unit is not None and _NUMBER.fullmatch(value) and unit[1].lower() in _UNIT:

@@ -193,6 +193,6 @@ def _fold(word: str) -> str:
 
 def _number(digits: str) -> str:
     """The same text for each value, without separators of thousands and outer zeros."""
-    whole, _, fraction = digits.replace(",", "").partition(".")
-    whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
-    return f"{whole}.{fraction}" if fraction else whole
+    integer, _, fraction = digits.replace(",", "").partition(".")
+    integer, fraction = integer.lstrip("0") or "0", fraction.rstrip("0")
+    return f"{integer}.{fraction}" if fraction else integer

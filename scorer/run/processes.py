@@ -49,12 +49,12 @@ class Processes(Executor):
         workers = self._workers
         for slot in self._slots:
             workers.add(slot)
-        inspected, left, is_alone, deaths = Inspected(), deque(files), False, 0
-        workers.all[0].send(self.job.inspect(left), len(left))
-        while left:
+        inspected, remaining, is_alone, deaths = Inspected(), deque(files), False, 0
+        workers.all[0].send(self.job.inspect(remaining), len(remaining))
+        while remaining:
             for worker, message in workers.receive():
                 if isinstance(message, FooterRead):
-                    inspected.add(left.popleft(), message)
+                    inspected.add(remaining.popleft(), message)
                     if not is_alone:
                         continue
                     is_alone, deaths, reader = False, 0, worker
@@ -64,13 +64,15 @@ class Processes(Executor):
                         continue
                     if is_alone:
                         deaths += 1
-                        inspected.add(left[0], _crashed_at(left.popleft(), message, deaths))
+                        inspected.add(remaining[0], _crashed_at(remaining.popleft(), message, deaths))
                     else:
-                        self._reporter.say(f"{left[0].name}: the worker {message.reason}; it is read again, by itself")
+                        self._reporter.say(
+                            f"{remaining[0].name}: the worker {message.reason}; it is read again, by itself"
+                        )
                     is_alone = not is_alone
                 else:
                     continue
-                if unread := [left[0]] if is_alone else list(left):
+                if unread := [remaining[0]] if is_alone else list(remaining):
                     reader.send(self.job.inspect(unread, inspected.rows, opens=False), len(unread))
         return inspected
 

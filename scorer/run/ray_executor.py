@@ -95,8 +95,11 @@ class RayActor:
         """
         import ray
 
-        if (own := program_version()) != version:
-            return "refused", f"it has d2t-scorer {own}, the driver has {version}; install one version on all nodes"
+        if (own_version := program_version()) != version:
+            return (
+                "refused",
+                f"it has d2t-scorer {own_version}, the driver has {version}; install one version on all nodes",
+            )
         try:
             folder = place_files(files, parts, ray.get)
         except ScorerError as error:
@@ -324,9 +327,9 @@ class Ray(Executor):
 
     def _take_in_nodes(self) -> None:
         """Start a worker in each slot of the cluster that has none and is not excluded."""
-        taken = {worker.slot for worker in self._workers.all} | self._workers.excluded
+        unavailable = {worker.slot for worker in self._workers.all} | self._workers.excluded
         for slot in slots_of(self._nodes.alive(), self._demand):
-            if slot not in taken:
+            if slot not in unavailable:
                 self._workers.add(slot)
 
 

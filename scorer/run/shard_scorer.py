@@ -212,13 +212,13 @@ class ShardScorer:
             unseen = isinstance(error, UnseenInputError)
             return replace(result, error=str(error), kind=kind_of(error), unseen=unseen)
         with self.scorer.pipeline.busy("write"):
-            written = writer.finish()
+            written_file = writer.finish()
         content = output.content.result()
         receipt = Receipt(
             relative=shard.relative,
             input=InputRecord(uri=shard.file.uri, identity=shard.identity, content_sha256=content, groups=shard.groups),
             fingerprint=self._plan.plan.fingerprint(shard),
-            output=written,
+            output=written_file,
             counts=total(output.counts),
             plan=self._plan.digest,
             halved=output.task.halved,

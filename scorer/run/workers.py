@@ -252,11 +252,11 @@ class Workers(Closing):
     def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[ShardResult]:
         """Score shards (:meth:`.Executor.score`). The shards in flight of a worker that ends are tried again, each
         alone; one that ends this worker too is given up."""
-        self._begin, left, deaths = begin, len(shards), 0
+        self._begin, remaining, deaths = begin, len(shards), 0
         self._todo.extend(Score(shard=shard) for shard in shards)
         for worker in self.all:
             worker.send(begin if worker.is_ready else self._job.open(begin.plan, (), worker.slot))
-        while left:
+        while remaining:
             self._hand_out(temporary)
             for worker, message in self.receive():
                 match message:
@@ -268,7 +268,7 @@ class Workers(Closing):
                         self.exclude(worker, refusal)
                     case ShardResult():
                         del worker.tasks[message.relative]
-                        left, deaths = left - 1, 0
+                        remaining, deaths = remaining - 1, 0
                         self._rows += message.receipt.output.rows if message.receipt is not None else 0
                         self._update(worker, replace(worker.progress, rows=0.0))
                         yield message
@@ -276,7 +276,7 @@ class Workers(Closing):
                         self.fail(worker, self.opening_error(worker, message))
                     case WorkerEnded():
                         if (blamed := self._blame(worker, message)) is not None:
-                            left, deaths = left - 1, deaths + 1
+                            remaining, deaths = remaining - 1, deaths + 1
                             yield blamed
                             if deaths == MOST_DEATHS:
                                 raise RunStoppedError(

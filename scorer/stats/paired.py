@@ -84,7 +84,7 @@ def pairs_of(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], inputs
 
     *Shape:* (pairs,) each.
     """
-    gained, lost = int((first & ~second).sum()), int((~first & second).sum())
+    gains, losses = int((first & ~second).sum()), int((~first & second).sum())
     codes = np.unique(inputs, return_inverse=True)[1]
     change = np.bincount(codes, first.astype(np.int64) - second).astype(np.int64)
     size = np.bincount(codes)
@@ -96,8 +96,8 @@ def pairs_of(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], inputs
         int((size * change).sum()),
         int((change**2).sum()),
     )
-    effect = sums.effect(correlation(sums, gained + lost) or 0.0) if len(first) else 1.0
-    return PairedCounts(int((first & second).sum()), gained, lost, int((~first & ~second).sum()), effect)
+    effect = sums.effect(correlation(sums, gains + losses) or 0.0) if len(first) else 1.0
+    return PairedCounts(int((first & second).sum()), gains, losses, int((~first & ~second).sum()), effect)
 
 
 def pairs_needed(first: float, second: float, changed: float, level: float = 0.05) -> int | None:

@@ -50,9 +50,9 @@ def compare_strata(pairs: PairedCounts, strata: Sequence[tuple[Sample, Sample]])
     Args:
         strata: two disjoint samples (after, before) of each stratum.
     """
-    gained, lost = (round(count / pairs.effect) for count in (pairs.gained, pairs.lost))
-    changed = gained + lost
-    mean, variance, observed = changed / 2, changed / 4, gained
+    gains, losses = (round(count / pairs.effect) for count in (pairs.gained, pairs.lost))
+    changed = gains + losses
+    mean, variance, observed = changed / 2, changed / 4, gains
     tables = []
     comparable = pairs.n > 0
     for after, before in strata:
@@ -101,9 +101,9 @@ def _distribution(changed: int, tables: Sequence[tuple[int, int, int]]) -> tuple
     return int(first), weights
 
 
-def _window(least: int, most: int, mean: float, variance: float) -> Floats:
+def _window(low: int, high: int, mean: float, variance: float) -> Floats:
     reach = _REACH * math.sqrt(variance) + 1
-    return np.arange(max(least, math.floor(mean - reach)), min(most, math.ceil(mean + reach)) + 1, dtype=np.float64)
+    return np.arange(max(low, math.floor(mean - reach)), min(high, math.ceil(mean + reach)) + 1, dtype=np.float64)
 
 
 def _from_ratios(over: Floats, under: Floats) -> Floats:

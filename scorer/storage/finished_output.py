@@ -142,8 +142,8 @@ class FinishedOutput:
         """
         locations = list(dict.fromkeys(find_outputs(outs)))
         if not any(open_store(location, patient=False).read(PLAN) is not None for location in locations):
-            top, *others = locations
-            if others or not isinstance(top, Path):
+            top, *further = locations
+            if further or not isinstance(top, Path):
                 raise OutputError(
                     f"{named(locations)}: no output of `scorer run`; name one, or a scored file or folder"
                 )
@@ -155,7 +155,7 @@ class FinishedOutput:
         folders = [_RunFolder(location, allow_partial) for location in locations]
         missing_parts = check_parts({str(folder.location): folder.plan for folder in folders}, allow_partial)
         files = tuple(sorted((file for folder in folders for file in folder.files), key=lambda file: file.relative))
-        if twice := [scored.relative for scored, other in pairwise(files) if scored.relative == other.relative]:
+        if twice := [scored.relative for scored, following in pairwise(files) if scored.relative == following.relative]:
             raise OutputError(f"{twice[0]} is in two of the outputs {named(locations)}; name the parts of one run")
         signatures = [(f"{folder.location}/{PLAN}", Signature.of(folder.plan)) for folder in folders]
         signatures += [(file.uri, file.signature) for file in files]

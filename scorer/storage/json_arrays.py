@@ -76,8 +76,8 @@ class _Text:
         self.line += passed.count("\n")
         self.at = end
         if len(self.text) - end > 4 * _CHUNK:  # an error of the reader counts the lines of all of it
-            rest = self.text[end:]
-            self._more = chain((rest[i : i + _CHUNK] for i in range(0, len(rest), _CHUNK)), self._more)
+            text_left = self.text[end:]
+            self._more = chain((text_left[i : i + _CHUNK] for i in range(0, len(text_left), _CHUNK)), self._more)
             self.text, self.at, self._is_whole = "", 0, False
         return passed
 

@@ -156,13 +156,13 @@ def output_errors(action: str, path: Path) -> Iterator[None]:
         raise OutputError(f"cannot {action} {path}: {reason}" + (f"; {hint}" if hint else "")) from error
 
 
-def require_space(folder: Path, needed: int, what: str) -> None:
+def require_space(folder: Path, needed: int, purpose: str) -> None:
     """Refuse (:class:`.OutputError`) to begin if an output cannot fit. ``needed``: lower bound in bytes."""
     with output_errors("read the free space of", folder):
         free = shutil.disk_usage(folder).free
     if free < needed:
         raise OutputError(
-            f"{folder} has {free >> 10:,} KiB free, and {what} needs at least {needed >> 10:,} KiB; {_NO_SPACE}"
+            f"{folder} has {free >> 10:,} KiB free, and {purpose} needs at least {needed >> 10:,} KiB; {_NO_SPACE}"
         )
 
 

@@ -217,14 +217,14 @@ def _await_expiry(store: Store, on_wait: Callable[[str], None]) -> str:
     probe = temporary_name()
     try:  # the time of a new file tells the time on the store's clock
         store.write(probe, b"?")
-        left = EXPIRY_S - (store.list(probe).get(probe, first).modified - first.modified)
+        remaining = EXPIRY_S - (store.list(probe).get(probe, first).modified - first.modified)
     finally:
         store.delete([probe])
-    deadline = time.monotonic() + left
-    if left > 0:
+    deadline = time.monotonic() + remaining
+    if remaining > 0:
         on_wait(
-            f"{_held(store)}; waiting at most {left:.0f} s for the other run to end or to renew its lock: if it was "
-            "killed, its lock is taken over five minutes after the last renewal"
+            f"{_held(store)}; waiting at most {remaining:.0f} s for the other run to end or to renew its lock: if it "
+            "was killed, its lock is taken over five minutes after the last renewal"
         )
     while time.monotonic() < deadline:
         time.sleep(min(_POLL_S, EXPIRY_S / 10))

@@ -33,7 +33,7 @@ class UnseenError(RefusedError):
 
 def other_format(start: bytes) -> str | None:
     """The format of a file of another program by its first :data:`MAGIC_BYTES`, with advice; ``None`` for others."""
-    return next((what for magic, what in _OTHER_FORMATS.items() if start.startswith(magic)), None)
+    return next((description for magic, description in _OTHER_FORMATS.items() if start.startswith(magic)), None)
 
 
 def reason_of(error: BaseException) -> str:

@@ -304,8 +304,8 @@ class OutputState:
         """Files in place of a folder of an output that would be written, or in a folder in place of the output."""
         outputs = {shard.relative for shard in self.todo}
         folders = {folder for relative in outputs for folder in _folders(relative)}
-        others = {name for name in self.files.keys() - self.extra.divided if not TEMPORARY.fullmatch(name)}
-        return sorted(name for name in others if name in folders or not outputs.isdisjoint(_folders(name)))
+        foreign = {name for name in self.files.keys() - self.extra.divided if not TEMPORARY.fullmatch(name)}
+        return sorted(name for name in foreign if name in folders or not outputs.isdisjoint(_folders(name)))
 
     def _shorter(self) -> list[str]:
         """The outputs that would be replaced by fewer rows, with both numbers; all row ranges of an input are one."""

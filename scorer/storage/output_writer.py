@@ -160,15 +160,15 @@ class OutputWriter:
         """
         lock, store, relative = self._output.lock, self._output.store, receipt.relative
         lock.check()
-        written = FileInfo(receipt.output.bytes, receipt.output.e_tag, 0)
+        output_file = FileInfo(receipt.output.bytes, receipt.output.e_tag, 0)
         if temporary is not None:
-            written = store.publish(temporary, relative)
+            output_file = store.publish(temporary, relative)
             lock.check()
         receipt = replace(receipt, created=utc_now())
         version = store.write(receipt_name(relative), seal(receipt))
         if receipt_name(relative, FAILED) in self._earlier_files:
             store.delete([receipt_name(relative, FAILED)])
-        self._versions |= {relative: written.version, receipt_name(relative): version or ""}
+        self._versions |= {relative: output_file.version, receipt_name(relative): version or ""}
         self._done[relative] = receipt
         return receipt
 

@@ -20,12 +20,15 @@ _FOOTER_BYTES = 512 << 20
 _LOCAL_BUFFER, _REMOTE_BUFFER = 1 << 18, 8 << 20
 
 
-def group_ranges(groups: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """Ranges of row groups with at most ``most`` rows together; a larger group is a range by itself. ``groups``: number
-    of rows of each group."""
+def group_ranges(groups: Sequence[int], limit: int) -> list[tuple[int, int]]:
+    """Ranges of row groups with at most ``limit`` rows together; a larger group is a range by itself.
+
+    Args:
+        groups: number of rows of each group.
+    """
     starts, rows = [0], 0
     for number, count in enumerate(groups):
-        if rows and rows + count > most:
+        if rows and rows + count > limit:
             starts.append(number)
             rows = 0
         rows += count

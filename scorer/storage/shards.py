@@ -41,16 +41,16 @@ def read_shards(file: InputFile, split_rows: int | None = None) -> tuple[pa.Sche
     """
     with _opened(file) as source:
         size, rows = source.identity.size, source.rows
-        whole = Shard(file=file, relative=file.relative, identity=source.identity, rows=rows, bytes=size)
+        whole_file = Shard(file=file, relative=file.relative, identity=source.identity, rows=rows, bytes=size)
         if split_rows is None:
-            return source.schema, [whole]
+            return source.schema, [whole_file]
         parts, ranges = [], group_ranges(source.groups, split_rows)
         if len(ranges) > MOST_PARTS:
             raise RefusedError(f"would be {len(ranges):,} parts, of at most {MOST_PARTS:,}; give a larger --split-rows")
         for number, groups in enumerate(ranges):
             name, rows = f"{file.relative}/part-{number:05d}.parquet", sum(source.groups[slice(*groups)])
             share = size * rows // max(1, source.rows)
-            parts.append(replace(whole, relative=name, rows=rows, bytes=share, groups=groups))
+            parts.append(replace(whole_file, relative=name, rows=rows, bytes=share, groups=groups))
         return source.schema, parts
 
 
@@ -122,15 +122,15 @@ def read_windows(
 
 def _rows(shard: Shard, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches of a file or row range, up to the limit of the shard."""
-    left = shard.rows
+    rows_left = shard.rows
     for batch in batches:
         note_progress()
-        yield batch.slice(0, left)
-        left -= batch.num_rows
-        if left <= 0:
+        yield batch.slice(0, rows_left)
+        rows_left -= batch.num_rows
+        if rows_left <= 0:
             break
-    if left > 0 or (left < 0 and shard.limit is None):
-        raise RefusedError(f"read {shard.rows - left} rows, but its footer says {shard.rows}")
+    if rows_left > 0 or (rows_left < 0 and shard.limit is None):
+        raise RefusedError(f"read {shard.rows - rows_left} rows, but its footer says {shard.rows}")
 
 
 @contextmanager

@@ -102,15 +102,15 @@ class TextLines:
             file = gzip.GzipFile(fileobj=file)
         try:
             start = file.peek(MAGIC_BYTES)
-            not_text = next((what for magic, what in _NOT_TEXT.items() if start.startswith(magic)), None)
-            if other := not_text or other_format(start):
-                raise RefusedError(f"is {other}")
+            not_text = next((description for magic, description in _NOT_TEXT.items() if start.startswith(magic)), None)
+            if form := not_text or other_format(start):
+                raise RefusedError(f"is {form}")
             if start.startswith(codecs.BOM_UTF8):
                 file.read(len(codecs.BOM_UTF8))
                 start = file.peek(MAGIC_BYTES)
             is_array = self.form == "jsonl" and start.lstrip().startswith(b"[")
-            most = CHUNK_BYTES if is_array else MOST_LINE_BYTES + 1
-            while line := file.readline(most):
+            limit = CHUNK_BYTES if is_array else MOST_LINE_BYTES + 1
+            while line := file.readline(limit):
                 number += line.endswith(b"\n")
                 self.bytes += len(line)
                 if len(line) > MOST_LINE_BYTES:
@@ -253,27 +253,27 @@ def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter
     """CSV or TSV, quoted as in RFC 4180. ``delimiter``: by default a comma, or where the header has none a semicolon or
     a tab."""
     csv.field_size_limit(1 << 28)
-    rest = iter(lines)
-    first, before = next(rest, b""), 0
+    further_lines = iter(lines)
+    first, before = next(further_lines, b""), 0
     if separator := _SEPARATOR.fullmatch(first):
-        delimiter, first, before = delimiter or separator[1].decode("latin-1"), next(rest, b""), 1
+        delimiter, first, before = delimiter or separator[1].decode("latin-1"), next(further_lines, b""), 1
     bare = _QUOTED.sub(b"", first).rstrip(b"\r\n")
     if b"\r" in bare:
         raise RefusedError(_CARRIAGE_RETURNS)
     if delimiter is None:
         delimiter = next((candidate for candidate in (",", ";", "\t") if candidate.encode() in bare), ",")
-    taken: list[bytes] = []  # of the record that is read: a quoted field may have line ends
+    record_lines: list[bytes] = []  # of the record that is read: a quoted field may have line ends
 
     def texts() -> Iterator[str]:
-        for line in chain([first] if first else [], rest):
-            taken.append(line)
+        for line in chain([first] if first else [], further_lines):
+            record_lines.append(line)
             yield line.decode("utf-8", "surrogateescape")
 
     reader = csv.reader(texts(), delimiter=delimiter, strict=True)
     header: list[str] = []
     fields: list[str] | None = []
     while fields is not None:
-        taken.clear()
+        record_lines.clear()
         began, problem = before + reader.line_num + 1, ""
         try:
             fields = next(reader, None)
@@ -286,7 +286,7 @@ def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter
             if not header:
                 raise RefusedError(f"line {began}: the names of the columns cannot be read: {error}") from error
             hint = "quote a field that has quotes, and double the quotes in it"
-            if b"\r" in b"".join(taken).strip():
+            if b"\r" in b"".join(record_lines).strip():
                 error, hint = csv.Error("a carriage return in a field without quotes"), "quote such a field"
             fields, problem = [], f": {error}; {hint}"
         if not header:
@@ -298,11 +298,11 @@ def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter
             continue
         if fields and len(fields) != len(header):
             problem = (
-                f" has {len(fields)} fields, but the header has {len(header)}: {_shown(b''.join(taken))}; quote fields "
-                "that contain the delimiter"
+                f" has {len(fields)} fields, but the header has {len(header)}: {_shown(b''.join(record_lines))}; quote "
+                "fields that contain the delimiter"
             )
         if problem:
-            yield TextRow.malformed(MALFORMED_ROW, before + reader.line_num, problem, b"".join(taken))
+            yield TextRow.malformed(MALFORMED_ROW, before + reader.line_num, problem, b"".join(record_lines))
         elif fields:
             values = [text.encode("utf-8", "surrogateescape") for text in fields]
             yield TextRow(dict(zip(header, values, strict=True)))

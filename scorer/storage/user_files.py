@@ -222,11 +222,11 @@ def write_parquet(path: Path, tables: Sequence[pa.Table], metadata: Mapping[str,
     try:
         for table in tables:
             writer.write(table)
-        written = writer.finish()
+        parquet_file = writer.finish()
         with output_errors("write", path):
             temporary.replace(path)
             sync_folder(path.parent)
-        return written
+        return parquet_file
     finally:
         writer.abandon()
         discard(temporary)

@@ -143,15 +143,15 @@ class Proposer:
         for place, first in enumerate(predicates):
             for second in predicates[place + 1 :]:
                 pairs = [(row.values.get(first, ""), row.values.get(second, "")) for row in self._rows]
-                both = [
+                number_pairs = [
                     (a, b, text)
                     for (a, b), text in zip(pairs, self._texts, strict=True)
                     if is_number(a) and is_number(b)
                 ]
-                forward = share(both, lambda row: side_by_side(*row) is not None)
-                backward = share(both, lambda row: side_by_side(row[1], row[0], row[2]) is not None)
+                forward = share(number_pairs, lambda row: side_by_side(*row) is not None)
+                backward = share(number_pairs, lambda row: side_by_side(row[1], row[0], row[2]) is not None)
                 if (
-                    len(both) * 2 < len(self._rows)
+                    len(number_pairs) * 2 < len(self._rows)
                     or max(forward, backward) < 0.4
                     or {first, second} & set(sum(cores, ()))
                 ):
@@ -161,8 +161,8 @@ class Proposer:
         return [core for core in cores if not set(core) <= self._worded or min(self._passes[p] for p in core) < GOOD]
 
     def _words_around(self, numbers: tuple[str, ...]) -> list[str]:
-        """Predicates of words that most rows have in the sentence of two numbers, and that fail on their own or name one
-        of the numbers, as ``home`` does ``home_goals``."""
+        """Predicates of words that most rows have in the sentence of two numbers, and that fail alone or name a
+        number, as ``home`` does ``home_goals``."""
         words = [
             predicate
             for predicate in self._passes
@@ -185,10 +185,10 @@ class Proposer:
         paired = {p for template in Templates.from_dict(self.content).joint for p in template.predicates}
         pairs: list[tuple[str, ...]] = []
         for predicate, passed in sorted(self._passes.items(), key=lambda item: item[1]):
-            others = [partner for partner in self._passes if partner != predicate and partner not in paired]
-            if passed >= GOOD or with_value[predicate] < OFTEN or predicate in paired or not others:
+            partners = [partner for partner in self._passes if partner != predicate and partner not in paired]
+            if passed >= GOOD or with_value[predicate] < OFTEN or predicate in paired or not partners:
                 continue
-            partner = max(others, key=lambda candidate: self._together([predicate, candidate]))
+            partner = max(partners, key=lambda candidate: self._together([predicate, candidate]))
             if self._together([predicate, partner]) > OFTEN:
                 pairs.append((predicate, partner))
                 paired |= {predicate, partner}
@@ -198,12 +198,12 @@ class Proposer:
         """Values alone: each name next to its number."""
         first, second, *words = core
         (_, *with_first), (_, *with_second) = self._sides(core)
-        rest = [word for word in words if word not in (*with_first, *with_second)]
+        further_words = [word for word in words if word not in (*with_first, *with_second)]
         parts = [
             *(f"<{p}>" for p in with_first),
             f"<{first}>-<{second}>",
             *(f"<{p}>" for p in with_second),
-            *(f"(<{p}>)" for p in rest),
+            *(f"(<{p}>)" for p in further_words),
         ]
         return [f"{opening}{' '.join(parts)}." for opening in OPENINGS]
 
@@ -275,8 +275,10 @@ class Proposer:
             f"  {_shown(wording)}: rows OK {ok:.0%}, said by {said_by:.0%}, with a value of another row {exchanged:.0%}"
             for ok, said_by, exchanged, wording in sorted(results, key=lambda result: result[2] - result[0])[:WORDINGS]
         ]
-        alone = share([self._passes[predicate] for predicate in core], lambda passed: passed >= GOOD)
-        if best[0] > before or (best[0] >= before and alone < 1 and best[1] > min(self._passes[p] for p in core)):
+        passing_alone = share([self._passes[predicate] for predicate in core], lambda passed: passed >= GOOD)
+        if best[0] > before or (
+            best[0] >= before and passing_alone < 1 and best[1] > min(self._passes[p] for p in core)
+        ):
             self.content = self._with(core, best[3])
 
     def _rows_now(self) -> list[SampledRow]:

@@ -89,11 +89,11 @@ def said_in_another_unit(predicate: str, value: str, text: str) -> str | None:
     """
     if (quantity := _of_value(predicate, value)) is None:
         return None
-    for said in quantities(text):
-        error = min(max(said.rounding, 1e-9 * quantity.amount), _LARGEST_ERROR * quantity.amount)
-        is_equal = said.dimension == quantity.dimension and abs(said.amount - quantity.amount) <= error
-        if is_equal and said.words.lower() != quantity.words.lower():
-            return said.words
+    for in_text in quantities(text):
+        error = min(max(in_text.rounding, 1e-9 * quantity.amount), _LARGEST_ERROR * quantity.amount)
+        is_equal = in_text.dimension == quantity.dimension and abs(in_text.amount - quantity.amount) <= error
+        if is_equal and in_text.words.lower() != quantity.words.lower():
+            return in_text.words
     return None
 
 
