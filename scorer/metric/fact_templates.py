@@ -3,8 +3,8 @@
 A template file is JSON, version 1: ``predicate`` → string | list of strings (the first is used) | map from object to
 one of those. ``"$aliases"`` maps other spellings of a predicate to the one in the file, ``"$optional"`` lists facts
 (``"eatType=restaurant"``) that a text may leave out, ``"$sentences"`` sentences that say several facts of one subject
-(:mod:`.joint_templates`). ``"$proposed"`` is a remark without effect. The two files of the original project load
-unchanged.
+(:mod:`.joint_templates`). ``"$proposed"`` is a remark, and templates with it may
+lack the subject. The two files of the original project load unchanged.
 
 A triple without a template uses ``The <predicate> of <subject> is <object>.`` (the paper's *backoff*, section 3);
 every use of it is counted.
@@ -78,7 +78,7 @@ class Templates:
 
     @classmethod
     def load(cls, path: str | Path, warn: Warn | None = None) -> Templates:
-        """Read a template file. ``warn``: called with one line if templates lack a slot.
+        """Read a template file. ``warn``: called with one line if templates lack a slot, but for proposed ones.
 
         Raises:
             TemplateError: unreadable, not JSON, a duplicate key, or not of the form above; names the file and the key.
@@ -133,7 +133,7 @@ class Templates:
         except (TypeError, ValueError, RecursionError) as e:  # only the first item of a list was checked before
             raise TemplateError(f"{where}: a value cannot be used ({e}); use strings, lists and objects") from e
         templates = cls(plain, by_object, aliases, optional, joint, hashlib.sha256(content).hexdigest())
-        if warn is not None and (incomplete := templates.without_slot()):
+        if warn is not None and "$proposed" not in data and (incomplete := templates.without_slot()):
             (predicate, value), slots = next(iter(incomplete.items()))
             name = f"{predicate!r}" + (f", object {value!r}," if value is not None else "")
             missing = " and ".join(f"<{slot}>" for slot in slots)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..metric import ColumnNames
 from ..metric.fact_templates import Key, Templates
+from ..metric.facts import Rows
 from ..metric.joining import SentenceUse, SentenceUses
 from ..metric.slots import to_text
 from ..storage.input_files import find_files
@@ -51,7 +52,7 @@ class CheckReport(Record, frozen=True, kw_only=True):
     missing: list[TemplateUse]
     """Predicates, and objects of a per-object map, without a template, by falling number of facts."""
     without_slot: list[TemplateUse]
-    """Templates that lack a slot."""
+    """Templates that lack a slot; without that of the subject only where a row has several subjects."""
     unused: list[str]
     """Predicates of the file that the data does not have."""
     in_sentences: int
@@ -74,6 +75,7 @@ def review(
         InputError, ShardError, ColumnError: as a run would.
     """
     rows, errors = 0, Counter[str]()
+    several_subjects = False
     missing, used = Counter[Key](), Counter[Key]()
     predicates, uses = set[str](), SentenceUses(templates, templates.optional)
 
@@ -82,6 +84,7 @@ def review(
             window = find_triples(table.schema, names).rows(table)
             rows += len(window)
             errors.update(error.kind for error in window.errors.values())
+            several_subjects |= _has_several_subjects(window)
             predicates |= {templates.canonical(triple.predicate) for triple in window.triples.distinct}
             facts = uses.join(window).triples
             counts = np.bincount(facts.ids, minlength=len(facts.distinct)).tolist()
@@ -104,19 +107,34 @@ def review(
         facts=missing.total() + used.total() + uses.facts,
         backoff=missing.total(),
         missing=[TemplateUse(predicate=p, object=value, facts=n) for (p, value), n in missing.most_common()],
-        without_slot=[
-            TemplateUse(
-                predicate=predicate,
-                object=value,
-                facts=used[predicate, value],
-                template=to_text(
-                    templates.plain[predicate] if value is None else templates.by_object[predicate][value]
-                ),
-                slots=slots,
-            )
-            for (predicate, value), slots in templates.without_slot().items()
-        ],
+        without_slot=_without_slot(templates, used, several_subjects),
         unused=sorted(templated - predicates),
         in_sentences=uses.facts,
         sentences=uses.report(),
     )
+
+
+def _has_several_subjects(window: Rows) -> bool:
+    """Whether the facts of a row are about several subjects."""
+    facts = window.triples
+    codes: dict[str, int] = {}
+    subject = np.array([codes.setdefault(triple.subject, len(codes)) for triple in facts.distinct], np.int64)
+    of_facts, starts = subject[facts.ids], facts.offsets[:-1][np.diff(facts.offsets) > 0]
+    if not len(starts):
+        return False
+    return bool((np.minimum.reduceat(of_facts, starts) != np.maximum.reduceat(of_facts, starts)).any())
+
+
+def _without_slot(templates: Templates, used: Counter[Key], several_subjects: bool) -> list[TemplateUse]:
+    """Templates that lack a slot; one that lacks only the subject is right where each row has one."""
+    return [
+        TemplateUse(
+            predicate=predicate,
+            object=value,
+            facts=used[predicate, value],
+            template=to_text(templates.plain[predicate] if value is None else templates.by_object[predicate][value]),
+            slots=slots,
+        )
+        for (predicate, value), slots in templates.without_slot().items()
+        if several_subjects or slots != ("subject",)
+    ]

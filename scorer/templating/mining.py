@@ -12,6 +12,7 @@ _SLOT = re.compile(r"<([^<>]+)>")
 _NUMBER = re.compile(r"-?[0-9]+")
 _BEFORE_SLOT = re.compile(r"\b(at|on|in|by|from|near|for|with|of)\Z", re.IGNORECASE)
 _BETWEEN_NUMBERS = r"\s?[-:/]\s?"
+_CLAUSE_STARTS = re.compile(r"(?:^|[,;:(]|\b(?:and|but|while|when|where|as|after|before|that))\s*\Z", re.IGNORECASE)
 _LOOSE_END = re.compile(r"[\s,;:]*\b(?:at|on|in|by|from|near|for|with|of|and|before|after|to|the|a|an)?[\s,;:]*\Z")
 
 
@@ -64,22 +65,23 @@ def side_by_side(first: str, second: str, text: str) -> str | None:
     return match[0] if match is not None else None
 
 
-def words_of_one(sentences: Iterable[str], predicate: str, limit: int) -> list[str]:
+def words_of_one(sentences: Iterable[str], predicate: str, limit: int, *, one_subject: bool) -> list[str]:
     """Templates of one predicate from sentences with slots: the most frequent that say it alone, then words before it.
 
     Args:
         limit: number of templates of each kind. A template is used only if at least two sentences have its words.
+        one_subject: whether the facts of each row have one subject, so that a template need not name it.
     """
     words_alone, words_before = Counter[str](), Counter[str]()
     for sentence in sentences:
         slots = slots_of(sentence)
         if predicate not in slots or sentence.count(f"<{predicate}>") > 1:
             continue
-        if set(slots) <= {predicate, SUBJECT}:
+        if set(slots) == {predicate, SUBJECT} or (one_subject and slots == [predicate]):
             words_alone[sentence.replace(f"<{predicate}>", "<object>")] += 1
         word = _BEFORE_SLOT.search(sentence.partition(f"<{predicate}>")[0].rstrip())
         if word is not None:
-            words_before[f"It was {word[0].lower()} <object>."] += 1
+            words_before[f"<{SUBJECT}> was {word[0].lower()} <object>."] += 1
     return [words for kind in (words_alone, words_before) for words, count in kind.most_common(limit) if count > 1]
 
 
@@ -93,13 +95,19 @@ def words_of_several(sentences: Iterable[str], predicates: Sequence[str], limit:
 
 
 def _cut(sentence: str, predicates: set[str]) -> str | None:
-    """The part of a sentence that says some predicates, without the other slots around it."""
+    """The clause of a sentence that says some predicates, of the subject if it names it, without other slots.
+
+    ``None`` if there is no such clause: words from the middle of a clause read badly.
+    """
     parts = _SLOT.split(sentence)
     places = [place for place in range(1, len(parts), 2) if parts[place] in predicates]
     if {parts[place] for place in places} != predicates or len(places) > len(predicates):
         return None
     first, last = places[0], places[-1]
-    if any(parts[place] not in predicates for place in range(first, last, 2)):
+    if first > 1 and parts[first - 2] == SUBJECT:
+        first -= 2
+    is_whole = first == 1 or _CLAUSE_STARTS.search(parts[first - 1].rstrip()) is not None
+    if not is_whole or any(parts[place] not in {*predicates, SUBJECT} for place in range(first, last, 2)):
         return None
     start = parts[first - 1] if first == 1 else ""
     end = parts[last + 1] if last + 2 >= len(parts) else _LOOSE_END.sub("", parts[last + 1])

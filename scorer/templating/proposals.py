@@ -61,6 +61,7 @@ class Proposer:
             [put_slots(sentence, row.values | _subject_of(row)) for sentence in split(text)]
             for row, text in zip(self._rows, self._texts, strict=True)
         ]
+        self._one_subject = all(SUBJECT in _subject_of(row) for row in self._rows if row.facts)
         self._worded = {name for name in self.content if not name.startswith("$")} | {
             predicate for template in templates.joint for predicate in template.predicates
         }
@@ -115,8 +116,10 @@ class Proposer:
     def _best_words(self, predicate: str) -> tuple[str, float]:
         """The words of one predicate that pass most often, and the share."""
         name = split_camel_case(predicate)
-        mined = words_of_one((sentence for of_row in self._sentences for sentence in of_row), predicate, WORDINGS)
-        plain_words = [f"The {name}{of} {verb} <object>." for of in (" of <subject>", "") for verb in ("was", "is")]
+        sentences = (sentence for of_row in self._sentences for sentence in of_row)
+        mined = words_of_one(sentences, predicate, WORDINGS, one_subject=self._one_subject)
+        subjects = (" of <subject>", "") if self._one_subject else (" of <subject>",)
+        plain_words = [f"The {name}{of} {verb} <object>." for of in subjects for verb in ("was", "is")]
         shares = {words: self._pass_share(predicate, words) for words in dict.fromkeys([*mined, *plain_words])}
         best = max(shares, key=lambda words: shares[words])
         return best, shares[best]

@@ -236,6 +236,6 @@ def _hints_of_failing(rows: Sequence[SampledRow], templates: Templates) -> list[
 
 def write_proposal(report: TrialReport, file: Path) -> None:
     """Write the proposed templates, marked as proposed."""
-    mark = f"by scorer templates try, from {report.rows:,} rows; read every sentence, then delete this line"
+    mark = f"by scorer templates try, from {report.rows:,} rows; read every sentence"
     content = {PROPOSED: mark, **{k: v for k, v in report.proposed.items() if k != PROPOSED}}
     write_user_file(file, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(), "--write")

@@ -67,8 +67,7 @@ def test_the_same_as_json(matches: Path, model: str) -> None:
     by_name = {one["predicate"]: one for one in found["predicates"]}
     assert by_name["home"] | {"passed": 0, "failing": []} == {
         "predicate": "home", "facts": 6, "passed": 0, "as_it_is": 1.0, "other_notation": 0.0, "without_template": 1.0,
-        "passed_without": None,
-        "failing": [],
+        "passed_without": None, "failing": [], "other_unit": 0.0, "other_unit_example": None, "absent": None,
     }  # fmt: skip
     assert by_name["attendance"]["as_it_is"] == pytest.approx(1 / 3)
     assert by_name["attendance"]["other_notation"] == pytest.approx(2 / 3)
@@ -150,3 +149,43 @@ def test_texts_in_another_language_are_counted(tmp_path: Path, model: str) -> No
     data.write_text(data.read_text().splitlines()[0] + "\n")
     assert "in a language" not in scorer("templates", "try", data, "--bundle", model).stdout
     assert json.loads(scorer("templates", "try", data, "--bundle", model, "--json").stdout)["other_language"] == 0
+
+
+def test_a_value_that_texts_give_in_another_unit_is_a_hint(tmp_path: Path, model: str) -> None:
+    data = tmp_path / "statues.jsonl"
+    rows = [
+        {
+            "attributes": {"name": f"Statue {name}", "height_cm": height, "code": f"K{height}X"},
+            "text": f"Statue {name} is {height / 100:g} metres high.",
+        }
+        for name, height in (("Ash", 330), ("Bow", 420), ("Cob", 250), ("Dee", 180))
+    ]
+    data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    said = scorer("templates", "try", data, "--bundle", model).stdout
+    hints = {line.partition(":")[0]: line for line in said.splitlines() if line.startswith("- ")}
+    assert hints["- height_cm"] == (
+        "- height_cm: 100% of the texts give its value in another unit or notation ('330' is '3.3 metres' in its "
+        "text): write the column as the texts do"
+    )
+    assert "say its value as it is, such as 'K330X': leave it out" in hints["- code"]
+
+
+def test_later_commands_do_not_complain_of_what_it_proposes(matches: Path, tmp_path: Path, model: str) -> None:
+    proposed, given = tmp_path / "t.json", columns(matches)
+    scorer("templates", "try", *given, "--bundle", model, "--write", proposed)
+    complaints: list[str] = []
+    templates = Templates.load(proposed, complaints.append)
+    assert templates.joint and not complaints
+    assert "without a slot" not in scorer("templates", "check", proposed, "--data", *given).stdout
+
+
+def test_a_template_without_a_subject_is_a_finding_where_rows_have_several_subjects(tmp_path: Path) -> None:
+    file, data = tmp_path / "t.json", tmp_path / "data.jsonl"
+    file.write_text('{"$proposed": "by hand", "crowd": "A crowd of <object> came.", "score": "<subject> won."}')
+    rows = [["A | crowd | 5", "A | score | 2-0"], ["B | crowd | 6"], []]
+    for several, lacking in ((False, 1), (True, 2)):
+        lines = [{"triples": [*row, "C | score | 1"] if several and row else row, "text": "T."} for row in rows]
+        data.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        checked = scorer("templates", "check", file, "--data", data)
+        assert f"templates without a slot: {lacking}\n" in checked.stdout
+        assert ("crowd lacks <subject>" in checked.stdout) == several and "has no <" not in checked.stderr

@@ -119,3 +119,12 @@ def test_one_line_names_the_first_and_counts_the_rest(
     assert len(said) == (warning is not None)
     for line in said:
         assert line.startswith(f"template file {file}: ") and str(warning) in line and len(line) < 400
+
+
+def test_a_proposed_file_may_leave_the_subject_out_without_a_line() -> None:
+    said: list[str] = []
+    templates = {"p": "It is <object>."}
+    Templates.from_dict({"$proposed": "by scorer templates try", **templates}, warn=said.append)
+    assert not said
+    Templates.from_dict(templates, warn=said.append)
+    assert len(said) == 1

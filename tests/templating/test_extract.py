@@ -206,7 +206,7 @@ def save(path: Path, rows: Sequence[Row]) -> str:
 
 def test_coverage_by_hand(tmp_path: Path) -> None:
     rows: list[Row] = [
-        (["A | near | B", "A | customer rating | high", "A | kids | maybe"], "x"),
+        (["A | near | B", "B | customer rating | high", "A | kids | maybe"], "x"),
         (["A | near | B", "A | kids | yes", "A | colour | red"], "y"),
         (["A | colour | blue", 'A | kids | "no"'], "y"),
         (["A | near"], "y"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scorer.metric.fact_templates import Templates
 from scorer.templating.mining import (
     put_slots,
     side_by_side,
@@ -49,10 +50,19 @@ def test_two_numbers_side_by_side(text: str, said: str | None) -> None:
 
 
 def test_words_of_one_predicate_are_those_of_two_sentences_at_least() -> None:
-    sentences = ["<who> came.", "<who> came.", "Only <who>.", "<home> won at <place>.", "<away> lost at <place>."]
-    assert words_of_one(sentences, "who", 3) == ["<object> came."]
-    assert words_of_one(sentences, "place", 3) == ["It was at <object>."]
-    assert words_of_one(sentences, "absent", 3) == []
+    sentences = ["<subject> met <who>.", "<subject> met <who>.", "<who> came.", "<who> came.", "Only <who>."]
+    sentences += ["<home> won at <place>.", "<away> lost at <place>."]
+    assert words_of_one(sentences, "who", 3, one_subject=False) == ["<subject> met <object>."]
+    assert words_of_one(sentences, "place", 3, one_subject=False) == ["<subject> was at <object>."]
+    assert words_of_one(sentences, "absent", 3, one_subject=False) == []
+
+
+def test_words_of_one_predicate_name_its_subject_where_rows_have_several() -> None:
+    sentences = ["It was from <origin>.", "A crowd of <crowd> came.", "<subject> left <origin> for <place>."] * 2
+    for predicate in ("origin", "crowd", "place"):
+        for words in words_of_one(sentences, predicate, 3, one_subject=False):
+            assert Templates.from_dict({predicate: words}).without_slot() == {}
+    assert words_of_one(sentences, "crowd", 3, one_subject=True)[0] == "A crowd of <object> came."
 
 
 def test_words_of_several_predicates_leave_other_slots_out() -> None:
@@ -66,6 +76,21 @@ def test_words_of_several_predicates_leave_other_slots_out() -> None:
     between = "<home> met <place> and <away>, <goals>-<against>."
     assert words_of_several([between, between], core, 3) == []
     assert words_of_several(["On <date>, <home> met <away>."] * 2, ["home", "away"], 3) == ["<home> met <away>."]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
+    [
+        ("Flight <subject> flies from <a> to <b>.", "Flight <subject> flies from <a> to <b>."),
+        ("On <date>, <subject> flies from <a> to <b> at <time>.", "<subject> flies from <a> to <b>."),
+        ("From <a>, <subject> flies to <b>.", "From <a>, <subject> flies to <b>."),
+        ("On <date>, a plane left <a> for <b>.", None),  # "<a> for <b>" is no sentence
+        ("<gate> is the gate from <a> to <b>.", None),
+        ("Rain fell on <date>, and <a> met <b>.", "<a> met <b>."),
+    ],
+)
+def test_words_of_several_predicates_begin_where_a_clause_does(sentence: str, words: str | None) -> None:
+    assert words_of_several([sentence] * 2, ["a", "b"], 3) == ([] if words is None else [words])
 
 
 def test_sentences_of_a_text() -> None:
