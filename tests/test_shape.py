@@ -13,8 +13,9 @@ from tests.trace import ROOT, closure, modules, trace_of_the_sample
 
 # The plan of 0.1.0's last features: sentences over several facts, plain reading, contradicted facts, comparing systems.
 # And since then: marks of rows, states of an output, thread counts, where names of columns lead, valid strings,
-# languages of texts. Three more: the notes of a bundle, names of options and reports on record, each in one place.
-FUNCTIONS_OF_A_RUN = 400
+# languages of texts. Three more: the notes of a bundle, names of options and reports on record, each in one place; five
+# more: names of output columns are asked of the column names, opened files and local files have modules of their own.
+FUNCTIONS_OF_A_RUN = 405
 FILES_OF_A_RUN = 61
 # metric/plain, imported only under --reading plain; four leaves that read the input; what executors of workers
 # hold; the bound of --exact, which the engine and the plan share; languages; opened files and Parquet files, so that
