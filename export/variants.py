@@ -195,7 +195,7 @@ def share_weights(paths: Iterable[Path], shared: Path) -> None:
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
-    places: dict[bytes, int] = {}
+    offsets: dict[bytes, int] = {}
     with shared.open("wb") as data:
         for path in paths:
             model = onnx.load(str(path))
@@ -209,14 +209,14 @@ def share_weights(paths: Iterable[Path], shared: Path) -> None:
                 content = half.tobytes()
                 if len(content) < SMALLEST_OUTSIDE or not np.array_equal(half.astype(values.dtype), values):
                     continue
-                if content not in places:
-                    places[content] = append(data, content)
+                if content not in offsets:
+                    offsets[content] = append(data, content)
                 if tensor.data_type == TensorProto.FLOAT:
                     stored = f"{tensor.name}_half"
                     cast = [stored], [tensor.name], f"{tensor.name}_cast"
                     casts.append(helper.make_node("Cast", *cast, to=TensorProto.FLOAT))
                     tensor.name, tensor.data_type = stored, TensorProto.FLOAT16
-                point_to(tensor, shared.name, places[content], len(content))
+                point_to(tensor, shared.name, offsets[content], len(content))
             nodes = [*casts, *model.graph.node]
             del model.graph.node[:]
             model.graph.node.extend(nodes)

@@ -32,13 +32,13 @@ class RowError(NamedTuple):
     @property
     def text(self) -> str:
         """The value of the output column: ``too_long:omission+hallucination``, ``malformed_row:line 3``."""
-        place = "+".join(self.sides) if self.line is None else f"line {self.line}"
-        return f"{self.kind}:{place}" if place else self.kind
+        detail = "+".join(self.sides) if self.line is None else f"line {self.line}"
+        return f"{self.kind}:{detail}" if detail else self.kind
 
     @classmethod
     def parse(cls, text: str) -> RowError:
         """The error of a value of the output column."""
-        kind, _, place = text.partition(":")
-        if line := _LINE.fullmatch(place):
+        kind, _, detail = text.partition(":")
+        if line := _LINE.fullmatch(detail):
             return cls(kind, line=int(line[1]))
-        return cls(kind, tuple(place.split("+")) if place else ())
+        return cls(kind, tuple(detail.split("+")) if detail else ())

@@ -185,8 +185,8 @@ def _unjudged_rows(rule: Rule, group: GroupFigures) -> tuple[GateStatus, str] | 
     """The same for the number of rows, which has a figure where the baseline has rows."""
     before = group.change.rows_before if group.change is not None else 0
     if not before:
-        why = "needs rows in the baseline, and this group is new"
-        return ("silent", why) if rule.by and group.group else (rule.missing, "the baseline has no rows")
+        reason = "needs rows in the baseline, and this group is new"
+        return ("silent", reason) if rule.by and group.group else (rule.missing, "the baseline has no rows")
     if group.rows and max(group.rows, before) < rule.min_rows:
         return "silent", f"needs {rule.min_rows:,} rows in one run (min_rows), there are {group.rows:,} and {before:,}"
     return None

@@ -277,9 +277,9 @@ class Facts:
     def inputs(self) -> Hashes:
         """A number for the facts of each row, in their order, 0 without any. uint64, *Shape:* (rows,)."""
         offsets = self.offsets
-        place = np.arange(len(self.hash)) - np.repeat(offsets[:-1], self.lengths)
-        sums = np.zeros(len(place) + 1, np.uint64)  # modulo 2^64, so that differences are exact
-        np.cumsum(self.hash * (2 * place + 3).astype(np.uint64), out=sums[1:])
+        position = np.arange(len(self.hash)) - np.repeat(offsets[:-1], self.lengths)
+        sums = np.zeros(len(position) + 1, np.uint64)  # modulo 2^64, so that differences are exact
+        np.cumsum(self.hash * (2 * position + 3).astype(np.uint64), out=sums[1:])
         return sums[offsets[1:]] - sums[offsets[:-1]]
 
 

@@ -268,9 +268,9 @@ def _on_increase(columns: Grouping, groups: Sequence[GroupFigures], chances: Cha
     rows, count, group = min(large, key=lambda entry: entry[0])
     share = max(count / rows, LEAST_SHARE)
     where = f"{visible(describe(group.group))} ({group.rows:,} rows)" if columns else "all rows"
-    which = f"any of {len(large)} groups" if len(large) > 1 else "it"
+    subject = f"any of {len(large)} groups" if len(large) > 1 else "it"
     comment += f"# Of {where} it finds {_increase_found(detectable(rows, fail, share, compares=True))}.\n"
-    comment += f"# If all rows are new and nothing changes, {_said(which, by_chance(warn), by_chance(fail))}"
+    comment += f"# If all rows are new and nothing changes, {_said(subject, by_chance(warn), by_chance(fail))}"
     if small := len(groups) - len(large):
         comment += f"\n# {small} of {len(groups)} groups have fewer than {FEW_ROWS} rows; the gate is silent there."
     least = {"min_rows": str(FEW_ROWS)} if columns else {}
@@ -283,8 +283,8 @@ def _least_limit(by_chance: Callable[[float], float], chance: float) -> float | 
     return _LIMITS[position] if position < len(_LIMITS) else None
 
 
-def _said(which: str, warns: float, fails: float) -> str:
-    return f"{which} warns or fails in {percent(warns)} of runs, and fails in {percent(fails)}."
+def _said(subject: str, warns: float, fails: float) -> str:
+    return f"{subject} warns or fails in {percent(warns)} of runs, and fails in {percent(fails)}."
 
 
 def _on_added(columns: Grouping, groups: Sequence[GroupFigures]) -> str:

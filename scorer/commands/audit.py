@@ -73,8 +73,8 @@ def audit_command(
     print_result(document, as_json, print_document, least_width=WHOLE)
     failed = [gate for gate in document.gates if gate.status == "fail"]
     if document.status == "fail":
-        nothing = "nothing was checked, and --require-gates is set"
-        say(f"scorer: {f'{len(failed)} of {len(document.gates)} gates failed' if failed else nothing}", always=True)
+        problem = "nothing was checked, and --require-gates is set"
+        say(f"scorer: {f'{len(failed)} of {len(document.gates)} gates failed' if failed else problem}", always=True)
         raise typer.Exit(1)
 
 

@@ -147,22 +147,22 @@ def _parse(triples: str) -> list[Triple]:
     from ..metric.formats import parse_triples
 
     try:
-        parsed, why = parse_triples(triples), "there is no triple"
+        parsed, reason = parse_triples(triples), "there is no triple"
     except FactError as error:
-        parsed, why = [], str(error)
+        parsed, reason = [], str(error)
     if parsed:
         return parsed
-    raise UsageError(f"{why}; write subject | predicate | object, and separate triples by ++")
+    raise UsageError(f"{reason}; write subject | predicate | object, and separate triples by ++")
 
 
 def _parse_attributes(attributes: str) -> dict[str, Any]:
     try:
-        parsed, why = json.loads(attributes), ""
+        parsed, reason = json.loads(attributes), ""
     except (ValueError, RecursionError) as error:
-        parsed, why = None, f" ({error})"
+        parsed, reason = None, f" ({error})"
     if not isinstance(parsed, dict):
         example = json.dumps({"name": "Blue Spice", "eatType": "pub"})
-        raise UsageError(f"--attributes is not a JSON object{why}; write an object such as '{example}'")
+        raise UsageError(f"--attributes is not a JSON object{reason}; write an object such as '{example}'")
     return parsed
 
 

@@ -138,8 +138,8 @@ def _refusal(error: Any) -> int:
     """Print why the parser refuses the arguments, or what replaces a removed option; return the exit code."""
     command = getattr(getattr(error, "ctx", None), "info_name", None) or ""
     for word in _QUOTED.split(str(error)) if "\n" not in str(error) else ():  # not of a help
-        if instead := GONE.get(f"{command} {word}") or GONE.get(word):
-            say(f"scorer: {word} is gone; {instead}", always=True)
+        if advice := GONE.get(f"{command} {word}") or GONE.get(word):
+            say(f"scorer: {word} is gone; {advice}", always=True)
             return 2
     shown = io.StringIO()
     error.show(shown)

@@ -179,12 +179,12 @@ def _parser(parse: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def _output(text: str) -> Location:
-    place = parse_location(text)
-    if isinstance(place, StoreUri):
+    location = parse_location(text)
+    if isinstance(location, StoreUri):
         from ..storage.object_store import client
 
         client()
-    return place
+    return location
 
 
 local = _parser(local_path)

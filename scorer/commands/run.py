@@ -81,10 +81,10 @@ class RunCommand(Command):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         arguments: list[str] = []
         end = args.index("--") if "--" in args else len(args)
-        for place, argument in enumerate(args):
+        for position, argument in enumerate(args):
             arguments.append(argument)
-            following = args[place + 1] if place + 1 < end else ""
-            if argument == "--ray" and place < end and not _ADDRESS.fullmatch(following):
+            following = args[position + 1] if position + 1 < end else ""
+            if argument == "--ray" and position < end and not _ADDRESS.fullmatch(following):
                 arguments.append("auto")
         return super().parse_args(ctx, arguments)
 

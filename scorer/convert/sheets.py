@@ -134,8 +134,8 @@ class _Columns:
     @cached_property
     def others(self) -> dict[int, str]:
         """The other columns, which are passed through: position → name in the output."""
-        places = [n for n in range(len(self.names)) if n not in (self.mr, self.text, self.system)]
-        return dict(zip(places, free_names([self.names[n] or f"column_{n + 1}" for n in places]), strict=True))
+        positions = [n for n in range(len(self.names)) if n not in (self.mr, self.text, self.system)]
+        return dict(zip(positions, free_names([self.names[n] or f"column_{n + 1}" for n in positions]), strict=True))
 
 
 def _header(source: SourceFile, form: Form, record: _Record) -> _Columns | None:

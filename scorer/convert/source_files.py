@@ -102,8 +102,8 @@ def parse_source(argument: str) -> SourceFile:
     name, _, path = argument.partition("=")
     if not name.strip() or not path or os.path.exists(argument):  # noqa: PTH110  (a long name is no error)
         name, path = "", argument
-    place = local_path(path, "the input")
-    return SourceFile(_display(name.strip() or place.stem), place, bool(name))
+    local = local_path(path, "the input")
+    return SourceFile(_display(name.strip() or local.stem), local, bool(name))
 
 
 def parse_systems(arguments: Sequence[str]) -> list[SourceFile]:

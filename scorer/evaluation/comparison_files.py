@@ -185,9 +185,9 @@ def as_svg(comparison: Comparison) -> str:
     height = _TOP + _LINE * len(comparison.systems) + 30
     body = [_text(8, _TOP + _LINE * (row + 0.5) + 4, _short(system.system))
             for row, system in enumerate(comparison.systems)]  # fmt: skip
-    for place, column in enumerate(columns):
+    for position, column in enumerate(columns):
         cells = [cell(comparison, system, column) for system in comparison.systems]
-        body += _panel(_LEFT + place * (_PANEL + _GAP), column.title, cells)
+        body += _panel(_LEFT + position * (_PANEL + _GAP), column.title, cells)
     title = escape(comparison.headline)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '

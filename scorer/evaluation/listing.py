@@ -102,11 +102,11 @@ def _batches(output: Output, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """All rows with the columns of the schema; a column that a file does not have is null."""
     for window in output.windows(schema.names[1:]):
         file, row = output.locate(window.first)
-        places = [f"{file or output.outs[0].name}:{row + i}" for i in range(len(window.table))]
-        columns = {name: window.table[name] for name in window.table.schema.names} | {PLACE: pa.array(places)}
-        nothing = pa.nulls(len(places))
+        names_of_rows = [f"{file or output.outs[0].name}:{row + i}" for i in range(len(window.table))]
+        columns = {name: window.table[name] for name in window.table.schema.names} | {PLACE: pa.array(names_of_rows)}
+        nulls = pa.nulls(len(names_of_rows))
         yield from (
-            pa.table([columns.get(name, nothing) for name in schema.names], schema.names).cast(schema).to_batches()
+            pa.table([columns.get(name, nulls) for name in schema.names], schema.names).cast(schema).to_batches()
         )
 
 

@@ -62,9 +62,11 @@ class OmittedFacts:
         said_at = triples.spread(np.arange(len(triples.ids))).tolist()
         omitted, wrong = (_lists(table, columns.output(name)) for name in ("omitted", "contradicted"))
         worded: list[str | None] = []
-        for (first, after), places, said_wrongly in zip(pairwise(parsed.offsets.tolist()), omitted, wrong, strict=True):
+        for (first, after), positions, said_wrongly in zip(
+            pairwise(parsed.offsets.tolist()), omitted, wrong, strict=True
+        ):
             row_codes = said_at[first:after]
-            marks = {row_codes[i]: i in (said_wrongly or ()) for i in places or () if 0 <= i < len(row_codes)}
+            marks = {row_codes[i]: i in (said_wrongly or ()) for i in positions or () if 0 <= i < len(row_codes)}
             facts = [words[triples.ids[at]] + (" (contradicted)" if is_wrong else "") for at, is_wrong in marks.items()]
             worded.append(SEPARATOR.join(facts) or None)
         return pa.array(worded, pa.string())

@@ -173,8 +173,8 @@ class _Evaluation:
         if self.failed.any():
             self.note(f"{int(self.failed.sum()):,} of {self.rows:,} rows have errors; they count as not_OK")
         # Without gold the same keys, without a figure.
-        nothing = np.full(self.rows, NO_LABEL, np.int8)
-        labels = self.labels or Labels(None, nothing, None, nothing, self.inputs.codes)
+        no_labels = np.full(self.rows, NO_LABEL, np.int8)
+        labels = self.labels or Labels(None, no_labels, None, no_labels, self.inputs.codes)
         lines = self.ratings.correlations(self.metrics)
         result: LabelReport = {
             "schema": 1,

@@ -181,8 +181,8 @@ class Systems:
         return [replace(pair, **target) for pair, target in zip(pairs, corrected, strict=True)]
 
     def _pair(self, first: int, second: int) -> ComparedPair | None:
-        _, places, other_places = np.intersect1d(self.keys[first], self.keys[second], return_indices=True)
-        of_first, of_second = self.rows[first][places], self.rows[second][other_places]
+        _, positions, other_positions = np.intersect1d(self.keys[first], self.keys[second], return_indices=True)
+        of_first, of_second = self.rows[first][positions], self.rows[second][other_positions]
         if not len(of_first):
             return None
         inputs = self.inputs[of_first]

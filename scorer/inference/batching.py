@@ -323,14 +323,14 @@ def _offsets(rows: int, longest: int) -> Int32:
 def _write(ids: npt.NDArray[Any], starts: Ints, batch: Batch, encoded: EncodedPairs, pair: PairLayout) -> Ints:
     """Write each pair of a batch into a flat array from its start; returns the starts of the second texts."""
     pairs, positions = encoded.pairs, batch.pairs
-    firsts = starts + len(pair.prefix)
-    separators = _write_texts(ids, firsts, encoded.first, pairs.first[positions], pairs.first_length[positions])
-    seconds = separators + len(pair.separator)
-    suffixes = _write_texts(ids, seconds, encoded.second, pairs.second[positions], pairs.second_length[positions])
+    first_starts = starts + len(pair.prefix)
+    separators = _write_texts(ids, first_starts, encoded.first, pairs.first[positions], pairs.first_length[positions])
+    second_starts = separators + len(pair.separator)
+    suffixes = _write_texts(ids, second_starts, encoded.second, pairs.second[positions], pairs.second_length[positions])
     for offsets, special in ((starts, pair.prefix), (separators, pair.separator), (suffixes, pair.suffix)):
         for i, token in enumerate(special):
             ids[offsets + i] = token
-    return seconds
+    return second_starts
 
 
 def _write_texts(ids: npt.NDArray[Any], starts: Ints, tokens: Tokens, texts: Ints, used: Ints) -> Ints:

@@ -99,7 +99,7 @@ class Templates:
         plain: dict[str, Pattern] = {}
         by_object: dict[str, dict[str, Pattern]] = {}
         for predicate, value in data.items():
-            place = f"{where}: {predicate!r}"
+            where_predicate = f"{where}: {predicate!r}"
             if not isinstance(predicate, str):
                 raise TemplateError(f"{where}: the key {described(predicate)} is not a string")
             if predicate.startswith("$"):
@@ -107,10 +107,10 @@ class Templates:
                     raise TemplateError(f"{where}: unknown key {predicate!r}; this version knows {sorted(_SETTINGS)}")
             elif isinstance(value, Mapping):
                 by_object[predicate] = {
-                    key: _pattern(template, f"{place}, object {key!r}") for key, template in value.items()
+                    key: _pattern(template, f"{where_predicate}, object {key!r}") for key, template in value.items()
                 }
             else:
-                plain[predicate] = _pattern(value, place)
+                plain[predicate] = _pattern(value, where_predicate)
         if data.get("$version", VERSION) != VERSION:
             raise TemplateError(f"{where}: version {data['$version']!r}, but this program reads version {VERSION}")
         joint = parse_joint_templates(data.get("$sentences", []), where)

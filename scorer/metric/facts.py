@@ -213,10 +213,12 @@ def build_facts(
     for row in np.unique(owner[failed]).tolist():
         codes_of_row = codes[offsets[row] : offsets[row + 1]].tolist()
         failures = [
-            (place, error) for place, code in enumerate(codes_of_row) if isinstance(error := parsed[code], FactError)
+            (position, error)
+            for position, code in enumerate(codes_of_row)
+            if isinstance(error := parsed[code], FactError)
         ]
-        place, error = next((failure for failure in failures if failure[1].kind == INVALID_UTF8), failures[0])
-        errors[row], reasons[row] = error.kind, f"item {place} {error}" if has_lists else str(error)
+        position, error = next((failure for failure in failures if failure[1].kind == INVALID_UTF8), failures[0])
+        errors[row], reasons[row] = error.kind, f"item {position} {error}" if has_lists else str(error)
         raws[row] = (counted(len(codes_of_row)) if has_lists else b"") + b"".join(map(raw, codes_of_row))
     is_good = ~np.isin(owner, list(reasons))
     facts_before = np.append(0, np.cumsum(np.where(is_good, values.lengths[codes], 0)))

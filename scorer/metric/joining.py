@@ -153,9 +153,9 @@ def _facts_of_subjects(
     triples, subjects = rows.triples, dict[str, int]()
     column, subject = np.full((2, len(triples.distinct)), -1, np.int64)
     for number, triple in enumerate(triples.distinct):
-        place = columns.get(templates.canonical(triple.predicate))
-        if place is not None and not templates.is_optional(triple, optional):
-            column[number], subject[number] = place, subjects.setdefault(triple.subject, len(subjects))
+        predicate_column = columns.get(templates.canonical(triple.predicate))
+        if predicate_column is not None and not templates.is_optional(triple, optional):
+            column[number], subject[number] = predicate_column, subjects.setdefault(triple.subject, len(subjects))
     takes_part = column[triples.ids] >= 0
     if rows.used is not None:
         takes_part &= rows.used
@@ -220,6 +220,6 @@ def joint_positions(triples: FactTable, row: int) -> list[list[int]]:
         return []
     start, end = triples.of_rows.offsets[row : row + 2]
     positions: dict[int, list[int]] = {}
-    for position, place in enumerate(triples.joined_position[start:end].tolist()):
-        positions.setdefault(place, []).append(position)
+    for position, joined in enumerate(triples.joined_position[start:end].tolist()):
+        positions.setdefault(joined, []).append(position)
     return [group for group in positions.values() if len(group) > 1]

@@ -96,60 +96,60 @@ def parse_joint_templates(value: Any, where: str) -> tuple[JointTemplate, ...]:
     return tuple(_item(item, f"{where}: sentence {number} of '$sentences'") for number, item in enumerate(value, 1))
 
 
-def _item(value: Any, place: str) -> JointTemplate:
+def _item(value: Any, where: str) -> JointTemplate:
     if isinstance(value, str):
-        pattern = _sentence(value, place)
+        pattern = _sentence(value, where)
         return JointTemplate(_predicates(pattern), (Wording(pattern, None),))
     if not isinstance(value, list) or not value:
-        raise TemplateError(f'{place} is {described(value)}; write a string, or a list of {{"when": ..., "say": ...}}')
-    wordings = tuple(_wording(item, f"{place}, wording {number}") for number, item in enumerate(value, 1))
+        raise TemplateError(f'{where} is {described(value)}; write a string, or a list of {{"when": ..., "say": ...}}')
+    wordings = tuple(_wording(item, f"{where}, wording {number}") for number, item in enumerate(value, 1))
     predicates = _predicates(wordings[0].pattern)
     for number, (pattern, when) in enumerate(wordings, 1):
         if differing := sorted({*predicates} ^ {*_predicates(pattern)}):
             raise TemplateError(
-                f"{place}: wordings 1 and {number} differ in <{differing[0]}>; every 'say' names the same predicates"
+                f"{where}: wordings 1 and {number} differ in <{differing[0]}>; every 'say' names the same predicates"
             )
         slots = [when.left, when.slot] if when is not None else []
         if unsaid := [slot for slot in slots if slot not in (None, SUBJECT, *predicates)]:
             raise TemplateError(
-                f"{place}, wording {number}: 'when' has <{unsaid[0]}>, which no 'say' has; a condition compares "
+                f"{where}, wording {number}: 'when' has <{unsaid[0]}>, which no 'say' has; a condition compares "
                 "predicates that the sentence says"
             )
     return JointTemplate(predicates, wordings)
 
 
-def _wording(value: Any, place: str) -> Wording:
+def _wording(value: Any, where: str) -> Wording:
     if not isinstance(value, Mapping) or value.keys() != {"when", "say"}:
-        raise TemplateError(f'{place} is {described(value)}; write {{"when": ..., "say": ...}}')
-    return Wording(_sentence(value["say"], place), _condition(value["when"], place))
+        raise TemplateError(f'{where} is {described(value)}; write {{"when": ..., "say": ...}}')
+    return Wording(_sentence(value["say"], where), _condition(value["when"], where))
 
 
-def _sentence(value: Any, place: str) -> Pattern:
+def _sentence(value: Any, where: str) -> Pattern:
     if not isinstance(value, str):
-        raise TemplateError(f"{place} is {described(value)}, not a string")
+        raise TemplateError(f"{where} is {described(value)}, not a string")
     if (match := OTHER_SLOT.search(value)) is not None:
-        raise TemplateError(f"{place}: found {match[0]} in {value!r}; did you mean <{match[1].lower()}>?")
+        raise TemplateError(f"{where}: found {match[0]} in {value!r}; did you mean <{match[1].lower()}>?")
     pattern = tuple(_SLOT.split(value))
     if "object" in pattern[1::2]:
-        raise TemplateError(f"{place} has <object>: it says several facts; write a predicate, such as <home_goals>")
+        raise TemplateError(f"{where} has <object>: it says several facts; write a predicate, such as <home_goals>")
     predicates = _predicates(pattern)
     if not predicates:
-        raise TemplateError(f"{place} has no slot of a predicate: {value!r}; write at least two, such as <home_goals>")
+        raise TemplateError(f"{where} has no slot of a predicate: {value!r}; write at least two, such as <home_goals>")
     if len(predicates) == 1:
         raise TemplateError(
-            f"{place} says one predicate, {predicates[0]!r}; write it as the template of {predicates[0]!r}, with "
+            f"{where} says one predicate, {predicates[0]!r}; write it as the template of {predicates[0]!r}, with "
             "<object>"
         )
     return pattern
 
 
-def _condition(value: Any, place: str) -> Condition:
+def _condition(value: Any, where: str) -> Condition:
     parts = _CONDITION.fullmatch(value) if isinstance(value, str) else None
     if parts is None:
-        raise TemplateError(f"{place}: 'when' is {described(value)}; {_FORM}")
+        raise TemplateError(f"{where}: 'when' is {described(value)}; {_FORM}")
     text = parts["text"] if parts["text"] is not None else parts["other"]
     if text is not None and parts["operator"] not in ("=", "!="):
-        raise TemplateError(f"{place}: 'when' is {value!r}; texts compare by = and != alone")
+        raise TemplateError(f"{where}: 'when' is {value!r}; texts compare by = and != alone")
     constant = Decimal(parts["number"]) if parts["number"] is not None else text or ""
     return Condition(parts["left"], parts["operator"], parts["slot"], constant)
 

@@ -302,9 +302,11 @@ def _pieces(document: str, span: Span, limit: int) -> Iterator[Span]:
     start, end = span
     while end - start > limit:
         half = start + max(limit // 2, 1)
-        place = next((i for i in range(start + limit - 1, half - 1, -1) if document[i].isspace()), start + limit - 1)
-        yield start, place + 1
-        start = place + 1
+        cut_position = next(
+            (i for i in range(start + limit - 1, half - 1, -1) if document[i].isspace()), start + limit - 1
+        )
+        yield start, cut_position + 1
+        start = cut_position + 1
     if start < end:
         yield start, end
 

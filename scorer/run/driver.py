@@ -210,7 +210,7 @@ def score(
     executor: Executor, todo: Sequence[Shard], plan: Plan, writer: OutputWriter, work: RunWork, reporter: Reporter
 ) -> None:
     """Score shards, and publish each as it is done."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     begin = Begin(plan=replace(plan, inputs={}), digest=plan.digest, run=secrets.token_hex(8))
     published = list[Future[tuple[Receipt, float]]]()
     publishing = deque[Future[tuple[Receipt, float]]]()
@@ -227,7 +227,7 @@ def score(
             result_of(publishing.popleft())
     finally:
         wait(publishing, _CLOSE_SECONDS)  # not longer after an error or a signal: a store may not answer
-    work.scoring = time.perf_counter() - began
+    work.scoring = time.perf_counter() - start
     work.receipts = [future.result()[0] for future in published]
     work.publishing = sum(future.result()[1] for future in published)
 
@@ -235,9 +235,9 @@ def score(
 def publish(writer: OutputWriter, temporary: str, receipt: Receipt) -> tuple[Receipt, float]:
     """Give an output its name and write its receipt; the receipt, and the seconds that this took. Threads may call it
     together."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     writer.publish(Path(temporary) if temporary else None, receipt)
-    return receipt, time.perf_counter() - began
+    return receipt, time.perf_counter() - start
 
 
 def quarantine(result: ShardResult, writer: OutputWriter, work: RunWork, reporter: Reporter) -> None:

@@ -326,7 +326,10 @@ class Job:
             shards=list(shards),
             cpus=list(slot.cpus),
             out="" if isinstance(self.options.out, Path) else str(self.options.out),
-            reuse=[str(place.absolute()) if isinstance(place, Path) else str(place) for place in self.options.reuse],
+            reuse=[
+                str(location.absolute()) if isinstance(location, Path) else str(location)
+                for location in self.options.reuse
+            ],
             max_error_rate=self.options.max_error_rate,
         )
 

@@ -77,9 +77,9 @@ def check_first_window(shard: Shard, columns: InputColumns) -> str:
         for rows in (FIRST_ROWS[0], WINDOW_ROWS):
             start = limit_rows([shard], rows)[0]
             _, window = next(read_windows(start, lambda schema: columns, max_rows=rows, max_bytes=WINDOW_BYTES))
-            why = columns.why_none(window)
-            if not why or shard.rows <= rows or rows == WINDOW_ROWS:
-                return why
+            reason = columns.why_none(window)
+            if not reason or shard.rows <= rows or rows == WINDOW_ROWS:
+                return reason
     return ""
 
 

@@ -161,9 +161,9 @@ def _rate(inline: Inline, inspected: Inspected) -> _Rate | None:
     for rows in chain.from_iterable(sample):
         work = scorer.pipeline.prepare(rows).work
         for batch in work.batches:
-            began = time.perf_counter()
+            start = time.perf_counter()
             scorer.engine.compute(replace(work, batches=[batch]))
-            seconds, pairs = seconds + time.perf_counter() - began, pairs + len(batch.pairs)
+            seconds, pairs = seconds + time.perf_counter() - start, pairs + len(batch.pairs)
             tokens += int(work.lengths[batch.pairs].sum())
             if seconds > TIMED_SECONDS:
                 return _Rate(pairs / seconds, tokens / seconds)

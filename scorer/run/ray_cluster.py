@@ -82,10 +82,10 @@ def connect(address: str) -> Iterator[Any]:
     cluster = _on_this_machine() if configured == "auto" else configured
     if cluster is None:
         address, options = "local", {"include_dashboard": False}
-    elif why := listening_error(cluster, _CONNECT_SECONDS):
+    elif problem := listening_error(cluster, _CONNECT_SECONDS):
         # Ray tries for a minute, and then ends the process
         raise DeviceError(
-            f"--ray {address}: nothing answers there ({why}); give the address that `ray start --head` printed"
+            f"--ray {address}: nothing answers there ({problem}); give the address that `ray start --head` printed"
         )
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **options)
@@ -244,11 +244,11 @@ class Nodes:
             return self._alive
         self._looked = now
         # A question to a head that is gone blocks, and after a minute Ray ends the process that asked.
-        if why := self._ask(self._head):
+        if problem := self._ask(self._head):
             self._silent_since = now if self._silent_since is None else self._silent_since
             if now - self._silent_since > _GONE_SECONDS:
                 raise DeviceError(
-                    f"--ray: the head of the cluster, {self._head}, is gone ({why}); start a cluster, on which the "
+                    f"--ray: the head of the cluster, {self._head}, is gone ({problem}); start a cluster, on which the "
                     "same command resumes"
                 )
             return self._alive

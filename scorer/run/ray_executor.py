@@ -172,8 +172,8 @@ class RayProcess(WorkerHandle):
         )
         self.late_at = time.monotonic() + _START_SECONDS
         self.is_pending, self._reason, self._may_lack_memory = True, "", False
-        ours, self._theirs = Pipe()
-        super().__init__(ours, Reply)
+        driver_end, self._theirs = Pipe()
+        super().__init__(driver_end, Reply)
         threading.Thread(target=self._relay, name=f"replies of {slot.name}", daemon=True).start()
 
     def send(self, message: Any) -> None:

@@ -160,7 +160,7 @@ class ShardScorer:
             shard, divisor = task.shard, 2 if task.halved else 1
             output, seconds = _ShardOutput(task, in_thread(partial(_content_of, shard))), self.scorer.pipeline.seconds
             try:
-                began = time.perf_counter()
+                start = time.perf_counter()
                 for columns, table in read_windows(
                     shard,
                     find_columns,
@@ -168,11 +168,11 @@ class ShardScorer:
                     max_bytes=max(1, budgets.window_bytes // divisor),
                     first_rows=budgets.first_rows,
                 ):
-                    seconds["read"] += time.perf_counter() - began
+                    seconds["read"] += time.perf_counter() - start
                     if self._warnings is None:
                         self._warnings = warnings_of_sentences(columns, table, self.scorer.pipeline)
                     yield Window(output, table, columns)
-                    began = time.perf_counter()
+                    start = time.perf_counter()
             except (ShardError, ColumnError) as failed:
                 if isinstance(failed, ShardError) and failed.kind == MEMORY and not task.halved:
                     raise MemoryError(str(failed)) from failed

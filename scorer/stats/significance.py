@@ -74,8 +74,10 @@ def compare_strata(pairs: PairedCounts, strata: Sequence[tuple[Sample, Sample]])
     index = observed - first
     if not 0 <= index < len(weights):  # so far away that its probability is 0 as a double
         return Tested(z, 0.0, 0.0 if z > 0 else 1.0)
-    upto, below = (float(weights[weights <= weights[index] * limit].sum()) for limit in (_AS_LIKELY, 1 / _AS_LIKELY))
-    return Tested(z, min(1.0, (upto + below) / 2), min(1.0, float(weights[index:].sum())))
+    not_likelier, less_likely = (
+        float(weights[weights <= weights[index] * limit].sum()) for limit in (_AS_LIKELY, 1 / _AS_LIKELY)
+    )
+    return Tested(z, min(1.0, (not_likelier + less_likely) / 2), min(1.0, float(weights[index:].sum())))
 
 
 def _effective(sample: Sample) -> tuple[int, int]:
@@ -106,9 +108,9 @@ def _window(low: int, high: int, mean: float, variance: float) -> Floats:
     return np.arange(max(low, math.floor(mean - reach)), min(high, math.ceil(mean + reach)) + 1, dtype=np.float64)
 
 
-def _from_ratios(over: Floats, under: Floats) -> Floats:
+def _from_ratios(numerators: Floats, denominators: Floats) -> Floats:
     """Probabilities from the ratios of each to the one before it; the last ratio leads out of the window."""
-    logs = np.concatenate([[0.0], np.cumsum(np.log(over[:-1] / under[:-1]))])
+    logs = np.concatenate([[0.0], np.cumsum(np.log(numerators[:-1] / denominators[:-1]))])
     weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())
 

@@ -340,9 +340,9 @@ class _RunFolder:
             self.plan, self.files = plan, []
             if self.why_unfinished is not None and not allow_partial:
                 failed = folder.quarantined(plan, receipts)
-                why, advice = _unfinished(failed, len(plan.inputs)) if failed else (self.why_unfinished, _RESUMES)
+                problem, advice = _unfinished(failed, len(plan.inputs)) if failed else (self.why_unfinished, _RESUMES)
                 raise OutputError(
-                    f"{location} is not finished: {why}; {advice}, or pass --allow-partial to read what there is"
+                    f"{location} is not finished: {problem}; {advice}, or pass --allow-partial to read what there is"
                 )
             for relative, receipt in receipts.items():
                 if isinstance(receipt, Unusable):

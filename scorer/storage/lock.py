@@ -160,8 +160,8 @@ class RecordLock(Closing):
         """Write the record over the version that this holder wrote last; ``False`` if another version replaced it."""
         with self._guard:
             if self._version is not None:
-                began, self._version = _now(), self._write(self._version)
-                self._renewed = began
+                start, self._version = _now(), self._write(self._version)
+                self._renewed = start
             return self._version is not None
 
     def _write(self, expect: str) -> str | None:

@@ -274,17 +274,17 @@ def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter
     fields: list[str] | None = []
     while fields is not None:
         record_lines.clear()
-        began, problem = before + reader.line_num + 1, ""
+        first_line, problem = before + reader.line_num + 1, ""
         try:
             fields = next(reader, None)
         except csv.Error as error:
             if "unexpected end of data" in str(error):
                 raise RefusedError(
-                    f"line {began}: a quote that is opened there or behind it is never closed; double the quotes "
+                    f"line {first_line}: a quote that is opened there or behind it is never closed; double the quotes "
                     "in a quoted field"
                 ) from error
             if not header:
-                raise RefusedError(f"line {began}: the names of the columns cannot be read: {error}") from error
+                raise RefusedError(f"line {first_line}: the names of the columns cannot be read: {error}") from error
             hint = "quote a field that has quotes, and double the quotes in it"
             if b"\r" in b"".join(record_lines).strip():
                 error, hint = csv.Error("a carriage return in a field without quotes"), "quote such a field"
@@ -294,7 +294,7 @@ def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter
             names.update(dict.fromkeys(header))
             if len(names) < len(header):
                 twice = next(name for name in header if header.count(name) > 1)
-                raise RefusedError(f"line {began}: two columns have the name {twice!r}; rename one")
+                raise RefusedError(f"line {first_line}: two columns have the name {twice!r}; rename one")
             continue
         if fields and len(fields) != len(header):
             problem = (

@@ -71,8 +71,8 @@ def check_names(names: Iterable[str], allowed: Sequence[str], owner: str) -> Non
             from difflib import get_close_matches
 
             similar = "".join(f"; did you mean {word}" for word in get_close_matches(name, allowed, 1))
-            its = "? Its" if similar else "; its"
-            raise TypeError(f"{owner} has no option {name!r}{similar}{its} options are {', '.join(allowed)}")
+            possessive = "? Its" if similar else "; its"
+            raise TypeError(f"{owner} has no option {name!r}{similar}{possessive} options are {', '.join(allowed)}")
 
 
 def shows_fields(kind: type) -> Callable[[Function], Function]:

@@ -139,8 +139,8 @@ def decode(
         raise _damaged(where, reason_of(error), advice) from error
 
 
-def _damaged(where: str, why: str, advice: str) -> DamagedFileError:
-    return DamagedFileError(f"{where} is damaged: {why}{f'; {advice}' if advice else ''}")
+def _damaged(where: str, reason: str, advice: str) -> DamagedFileError:
+    return DamagedFileError(f"{where} is damaged: {reason}{f'; {advice}' if advice else ''}")
 
 
 def reason_of(error: Exception) -> str:

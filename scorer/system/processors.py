@@ -58,8 +58,8 @@ def _groups(root: Path) -> Iterator[Path]:
         if not controllers or "cpu" in controllers.split(","):
             paths["cgroup" if controllers else "cgroup2"] = path
     for line in mounts:
-        place, _, kind = line.partition(" - ")
-        (_, _, _, top, mounted), (form, *_, options) = place.split()[:5], kind.split()
+        mount, _, kind = line.partition(" - ")
+        (_, _, _, top, mounted), (form, *_, options) = mount.split()[:5], kind.split()
         if form not in paths or (form == "cgroup" and "cpu" not in options.split(",")):
             continue
         # The mount may show a part of the hierarchy, as in a container; a path outside of it is the mount's top.

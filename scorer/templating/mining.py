@@ -100,18 +100,20 @@ def _cut(sentence: str, predicates: set[str]) -> str | None:
     ``None`` if there is no such clause: words from the middle of a clause read badly.
     """
     parts = _SLOT.split(sentence)
-    places = [place for place in range(1, len(parts), 2) if parts[place] in predicates]
-    if {parts[place] for place in places} != predicates or len(places) > len(predicates):
+    slot_positions = [position for position in range(1, len(parts), 2) if parts[position] in predicates]
+    if {parts[position] for position in slot_positions} != predicates or len(slot_positions) > len(predicates):
         return None
-    first, last = places[0], places[-1]
+    first, last = slot_positions[0], slot_positions[-1]
     if first > 1 and parts[first - 2] == SUBJECT:
         first -= 2
     is_whole = first == 1 or _CLAUSE_STARTS.search(parts[first - 1].rstrip()) is not None
-    if not is_whole or any(parts[place] not in {*predicates, SUBJECT} for place in range(first, last, 2)):
+    if not is_whole or any(parts[position] not in {*predicates, SUBJECT} for position in range(first, last, 2)):
         return None
     start = parts[first - 1] if first == 1 else ""
     end = parts[last + 1] if last + 2 >= len(parts) else _LOOSE_END.sub("", parts[last + 1])
-    inner = "".join(f"<{part}>" if place % 2 else part for place, part in enumerate(parts[first : last + 1], first))
+    inner = "".join(
+        f"<{part}>" if position % 2 else part for position, part in enumerate(parts[first : last + 1], first)
+    )
     return f"{start}{inner}{end}".strip().rstrip(".!?,;:") + "."
 
 

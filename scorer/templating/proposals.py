@@ -109,9 +109,9 @@ class Proposer:
             for predicate, best in better.items():
                 self._keep(predicate, best, f"and the other words: {gain} rows more are OK of {len(self._rows)}")
 
-    def _keep(self, predicate: str, words: str, why: str) -> None:
+    def _keep(self, predicate: str, words: str, reason: str) -> None:
         self.content[predicate] = words
-        self.notes.append(f"{predicate}: {words!r} {why}")
+        self.notes.append(f"{predicate}: {words!r} {reason}")
 
     def _best_words(self, predicate: str) -> tuple[str, float]:
         """The words of one predicate that pass most often, and the share."""
@@ -143,8 +143,8 @@ class Proposer:
         """Predicates that texts say as one thing: two numbers side by side, and words that fail in their sentence."""
         predicates = list(self._passes)
         cores: list[tuple[str, ...]] = []
-        for place, first in enumerate(predicates):
-            for second in predicates[place + 1 :]:
+        for position, first in enumerate(predicates):
+            for second in predicates[position + 1 :]:
                 pairs = [(row.values.get(first, ""), row.values.get(second, "")) for row in self._rows]
                 number_pairs = [
                     (a, b, text)
@@ -316,7 +316,7 @@ def _mirrored(sentence: str, first: Sequence[str], second: Sequence[str]) -> str
     """A sentence with the slots of two sides exchanged, or as it is if one side has more of them."""
     opposite = dict(zip([*first, *second], [*second, *first], strict=False)) if len(first) == len(second) else {}
     parts = sentence.replace("<", ">").split(">")
-    return "".join(f"<{opposite.get(part, part)}>" if place % 2 else part for place, part in enumerate(parts))
+    return "".join(f"<{opposite.get(part, part)}>" if position % 2 else part for position, part in enumerate(parts))
 
 
 def _subject_of(row: SampledRow) -> dict[str, str]:

@@ -224,8 +224,8 @@ def verdict(document: Document) -> tuple[str, str]:
         return "fail", "Nothing checked"
     if not document.checked.gates:
         return "none", document.answer or "No gates set"
-    nothing = document.checked.nothing_checked
-    return ("warn", "Nothing checked") if nothing else (document.status, TITLES[document.status])
+    is_unchecked = document.checked.nothing_checked
+    return ("warn", "Nothing checked") if is_unchecked else (document.status, TITLES[document.status])
 
 
 def sections(document: Document) -> dict[str, str]:

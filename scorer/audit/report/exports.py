@@ -48,8 +48,8 @@ def junit(document: Document) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'
 
 
-def _case(suite: ElementTree.Element, place: str, name: str) -> ElementTree.Element:
-    return ElementTree.SubElement(suite, "testcase", classname=_xml(place), name=_xml(name), time="0")
+def _case(suite: ElementTree.Element, classname: str, name: str) -> ElementTree.Element:
+    return ElementTree.SubElement(suite, "testcase", classname=_xml(classname), name=_xml(name), time="0")
 
 
 def _xml(text: str) -> str:

@@ -60,8 +60,8 @@ def for_markdown(text: str) -> str:
     parts = _LINKED.split(shortened(text))  # at odd places, what is linked
     # Backticks are entities: an escaped one before code could be taken for a part of its fence.
     return "".join(
-        f"`{part}`" if place % 2 else _SPECIAL.sub(r"\\\g<0>", part).replace("`", "&#96;")
-        for place, part in enumerate(parts)
+        f"`{part}`" if position % 2 else _SPECIAL.sub(r"\\\g<0>", part).replace("`", "&#96;")
+        for position, part in enumerate(parts)
     )
 
 
