@@ -1,7 +1,7 @@
 """Checkpoint → verified bundle. The only code that knows torch, transformers and optimum.
 
 ``source``         hub id or folder → local files that are safe to read
-``families``       what optimum does not know of the families of checkpoints
+``families``       knowledge about the families of checkpoints that optimum lacks
 ``checkpoint``     those files → sizes, labels, tokenizer, PyTorch model, or the reason for refusing
 ``graph``          PyTorch → ONNX → the fused fp32 graph, counted against the config
 ``variants``       fp32, fp16 and int8 from the fused graph; their weights stored once

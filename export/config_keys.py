@@ -62,4 +62,4 @@ BART = frozenset((
     "_num_labels", "activation_dropout", "add_bias_logits", "classif_dropout", "decoder_layerdrop",
     "encoder_layerdrop", "force_bos_token_to_be_generated", "num_hidden_layers",
 ))  # fmt: skip
-"""``num_hidden_layers`` repeats ``encoder_layers``, which is what counts."""
+"""``num_hidden_layers`` repeats ``encoder_layers``, which is read."""

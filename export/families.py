@@ -321,7 +321,7 @@ DEBERTA = Family(
     segments=_has_segments,
 )  # fmt: skip
 """DeBERTa-v2 and v3. Attention is disentangled: content is compared with content, and both with relative positions in
-logarithmic buckets, for which ONNX Runtime has no fused operator. What v3's pre-training changed does not show in the
+logarithmic buckets, for which ONNX Runtime has no fused operator. The changes of v3's pre-training do not affect the
 classifier. Refused: the convolution of v2-xlarge, and absolute positions."""
 MODERNBERT = Family(
     model_type="modernbert",

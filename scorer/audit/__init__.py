@@ -1,6 +1,6 @@
-"""Compare an output with an earlier one: figures, drift, gates, history; one document, shown in several ways.
+"""Compare an output with an earlier one: figures, drift, gates and history in one document, with several reports.
 
-``builder`` builds the ``document`` of what ``queries`` ask of the rows that ``scan`` puts into a ``database``.
+``scan`` puts the rows into a ``database``, ``queries`` read it, and ``builder`` builds the ``document``.
 """
 
 from __future__ import annotations

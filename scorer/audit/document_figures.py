@@ -169,7 +169,7 @@ class Mix(DocumentPart):
 
 
 class Change(DocumentPart):
-    """A group compared with that of the baseline."""
+    """A group compared with the same group of the baseline."""
 
     rows_before: int
     """Rows in the baseline; 0 for a new group."""
@@ -219,7 +219,7 @@ class GroupFigures(DocumentPart):
     rates: dict[str, Rate]
     """Rates, by name."""
     design_effects: dict[str, float]
-    """Variance of each rate, divided by that of as many independent rows."""
+    """Variance of each rate, divided by the variance with as many independent rows."""
     backoff: Rate | None
     """Facts without a template; null where facts were not kept."""
     confidence: Confidence

@@ -1,4 +1,4 @@
-"""Drift over weeks: a rate of the new rows of the last nights against that of as many nights before them.
+"""Drift over weeks: a rate of the new rows of the last nights against the rate of as many nights before them.
 
 A *new* row is neither reused nor in the baseline, so that a text counts in the night in which it appears and not again;
 nights are then disjoint samples, which the exact test of :mod:`scorer.stats.significance` compares. Only nights of the

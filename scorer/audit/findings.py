@@ -285,7 +285,7 @@ def _without_templates(all_rows: GroupFigures, backoff: Rate) -> str:
 
 
 def _of_all_rows(all_rows: GroupFigures) -> Iterator[Finding]:
-    """Rows without labels, and what makes labels doubtful: no templates, characters that the model does not know."""
+    """Findings of rows without labels and of doubtful labels: no templates, unknown characters."""
     backoff, unknown = all_rows.backoff, all_rows.notes.get(UNKNOWN_TOKENS, 0)
     if all_rows.errors:
         text = f"{sum(all_rows.errors.values()):,} of {all_rows.rows:,} rows have an error instead of a label"

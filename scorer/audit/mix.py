@@ -1,4 +1,4 @@
-"""The mix of groups: what all rows would show if each group had kept its share of them.
+"""The mix of groups: figures of all rows if each group had kept its share of them.
 
 A rate over all rows moves when a weak system gets more rows, although no system got worse. So figures of all rows are
 compared at the mix of the baseline, by direct standardisation (:mod:`scorer.stats.standardised`).

@@ -72,8 +72,8 @@ def match(before: ScannedRun, after: ScannedRun) -> None:
     Rows of one key are matched within their groups first, with equal labels before others, so that few count as
     changed. All rows of a key are in a table of their own (``was_apart``, ``now_apart``) unless both runs have equally
     many of them in each group and state. It has the columns ``partner``, the row of the other run, and that row's
-    ``other_state`` and groups ``other_g0``, ...; all null where it has none. Within a grouping, a row whose partner is
-    in another group counts as added or removed.
+    ``other_state`` and groups ``other_g0``, ...; all null where it has none. Within a grouping, a row with a partner in
+    another group counts as added or removed.
 
     Of the rows without a partner, those with equal facts in equal groups are paired in their order, in ``rewritten``.
     """
@@ -309,7 +309,7 @@ def flipped(after: ScannedRun, limit: int) -> list[tuple[int, int, int, int, int
 
 
 def failing_now(after: ScannedRun, limit: int, grouping: Grouping, group: int) -> dict[Why, list[Pair]]:
-    """Rows of a group that fail and did not before, those of least confidence of each kind; see :data:`.Why`."""
+    """Rows of a group that fail and did not before, the least confident of each kind; see :data:`.Why`."""
     fails = f"WHERE {after.database.column(grouping)} = {group} AND {_FINE} > {OK}"
     unmatched = f"{after.table}_apart"
     queries: dict[Why, str] = {

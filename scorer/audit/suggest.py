@@ -202,7 +202,7 @@ def _head(document: Document, summary: str) -> str:
 
 
 def _on_value(metric: str, rate: Rate, warn: float, fail: float, comment: str, effect: float, chances: Chances) -> str:
-    """A gate on a value: ``warn`` and ``fail`` above the interval of what the output has."""
+    """A gate on a value: ``warn`` and ``fail`` above the interval of the output's rate."""
     value, high = rate.value, rate.high
     if value is None or rate.low is None or high is None:
         return f"# {comment}\n# {metric}: this output has no figure for it.\n"

@@ -32,7 +32,7 @@ def looks_wrong(failed: int, facts: int, other_failed: int, other_facts: int) ->
 def template_findings(
     run: ScannedRun, grouping: Grouping, all_rows: GroupFigures, templates: Templates | None
 ) -> list[Finding]:
-    """Mark the predicates of all rows whose templates look wrong, and return a finding for each.
+    """Mark the predicates with a template that looks wrong, over all rows, and return a finding for each.
 
     Args:
         grouping: the predicate must fail in nearly all of its groups.

@@ -37,7 +37,7 @@ _FIRST, _EVERY = 10.0, 60.0
 
 
 class Lines:
-    """State of the lines for people in this process."""
+    """State of the messages of this process."""
 
     quiet = False
     """Whether they are left out."""

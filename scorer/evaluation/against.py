@@ -118,7 +118,7 @@ def _keys(scored: Scored, column: str) -> list[bytes]:
 def compare_metrics(
     scored: Scored, labels: Labels | None, ratings: Ratings, rival: Output, note: Callable[[str], None]
 ) -> AgainstBlock:
-    """Compare the metric of an output with that of another one of the same rows.
+    """Compare the metrics of two outputs of the same rows.
 
     Args:
         scored: the output.

@@ -81,7 +81,7 @@ def base_column(metric: str) -> str:
 
 
 def known_metrics(columns: Iterable[str], names: ColumnNames) -> list[str]:
-    """The metrics that a file with these columns has, as ``--metric`` names them. ``names``: those of its run."""
+    """The metrics that a file with these columns has, as ``--metric`` names them. ``names``: columns of its run."""
     existing = set(columns)
     metrics = [name for name in OURS if {base_column(name), names.output(base_column(name))} & existing]
     return metrics + [

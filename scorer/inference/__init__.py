@@ -1,13 +1,13 @@
 """Pairs of texts in, probabilities out. Nothing here knows of triples or of Parquet.
 
-``bundle``     a model's folder, checked before anything in it is used; how its logits are read
+``bundle``     a model's folder, checked before anything in it is used; the meaning of its logits
 ``tokenizer``  texts → token ids, each word once
 ``batching``   pairs → padded or packed batches
-``device``     the table of device kinds, what a GPU's driver says
-``session``    an ONNX Runtime session on the device that was asked for, or an error; calls that can be cancelled
+``device``     the table of device kinds, and GPUs as their driver describes them
+``session``    an ONNX Runtime session on the requested device, or an error; calls that can be cancelled
 ``engine``     a session with its tokenizer and batches: the one object the pipeline talks to
 ``verification``  opens the variant of a bundle that suits a device, verified there once
-``diagnosis``  reasons for people: of devices, installations and bundles
+``diagnosis``  explanations for users: of devices, installations and bundles
 
 This file has the choices that the command line offers: which model runs and how. It imports nothing heavy.
 """

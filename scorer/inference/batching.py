@@ -7,8 +7,8 @@ length only: the other pairs never change the shape that a pair is computed in, 
 by the grid's step.
 
 :class:`Packed` (fp16 on a GPU): pairs laid end to end, a fixed number of tokens and of pairs a call. Padding is wasted
-work, and a kernel that is planned for each shape costs time for each shape. What the pairs leave over is filled with
-filler pairs whose answers are dropped. With the same number of rows in every matrix product, the device takes the same
+work, and a kernel that is planned for each shape costs time for each shape. Unused tokens belong to filler pairs,
+and the logits of these are dropped. With the same number of rows in every matrix product, the device takes the same
 kernel in every call; whether a pair's numbers then do not depend on the others is measured (:mod:`.verification`).
 A call has one of at most three numbers of tokens, the budget and its eighth and sixty-fourth, so that a single row does
 not cost a full call. Its other two dimensions follow from the length of the pairs themselves: pairs of 2^k to

@@ -1,4 +1,4 @@
-"""Devices: the table of their kinds, which alone tells them apart, and what the driver says of an NVIDIA GPU.
+"""Devices: the table of their kinds, which alone tells them apart, and the hardware of NVIDIA GPUs.
 
 A GPU's driver is asked through libcuda itself, so that ``CUDA_VISIBLE_DEVICES`` and MIG hold: a number means what it
 means to the runtime. Nothing is allocated on the GPU, and no context is made. Importing this imports nothing heavy.

@@ -108,7 +108,7 @@ class Engine(Closing):
 
     Attributes:
         room: tokens that the two texts of a pair may have together.
-        report: what the variant does on this device; ``None`` before it is verified.
+        report: measurements of the variant on this device; ``None`` before it is verified.
         fallback_reason: why the preferred form or precision is not the one that runs; empty where it is.
         exact: whether undecided pairs run again in fp32; never for fp32 itself.
         bound: the bound of ``exact``; measured on the first window where it is ``None``.

@@ -1,4 +1,4 @@
-"""Measured rates of a bundle by device, in the user's cache folder: what ``scorer plan`` compares with."""
+"""Measured rates of a bundle by device, in the user's cache folder, for ``scorer plan``."""
 
 from __future__ import annotations
 

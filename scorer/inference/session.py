@@ -259,7 +259,7 @@ def variants_for(
     Args:
         precision: ``auto`` (those of the device: fp16, then fp32 on CUDA; int8, then fp32 on the CPU), or one of
             :data:`scorer.inference.PRECISIONS`.
-        attention: operator and kernels as a plan recorded them; ``None`` for what the device prefers.
+        attention: operator and kernels as a plan recorded them; ``None`` for the preference of the device.
         settings: further fields of :class:`.VariantOnDevice`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The metric of Dušek & Kasner (INLG 2020), without I/O and models: the checks of a row, and what the results mean.
+"""The metric of Dušek & Kasner (INLG 2020), without I/O and models: the checks of a row, and the label from them.
 
 A window of rows goes from ``inputs`` (the columns) by ``formats`` and ``attributes`` to ``facts``, by
 ``fact_templates`` to ``checks`` and ``sentences``, and with their probabilities by ``verdict`` to ``columns``. This
@@ -21,7 +21,7 @@ PLAIN_REVISION = 1
 FINE = ("OK", "omission", "hallucination", "omission+hallucination")
 
 OTHER_LANGUAGE = "other_language"
-"""The note of a row whose text is probably in a language that the model does not read."""
+"""The note of a text that is probably in a language that the model does not read."""
 
 Protocol = Literal["paper", "nlgi_eval", "factspotter"]
 """The metric as in the paper, as its released code computes it, or FactSpotter (:mod:`.factspotter`), which looks

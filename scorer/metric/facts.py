@@ -63,7 +63,7 @@ class FactTable:
     raw: dict[int, bytes] = field(default_factory=dict)
     """The bytes that identify the value of a row with an error, by row."""
     reasons: dict[int, str] = field(default_factory=dict)
-    """Why the value of a row cannot be read, by row, for people."""
+    """The reason why the value of a row cannot be read, by row."""
     sentences: bool = False
     """Whether the facts are sentences."""
     skipped: int = 0

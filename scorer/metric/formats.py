@@ -54,7 +54,7 @@ _BETWEEN = re.compile(r"\s\+\+(?=\s)")
 _ESCAPED = r"\\(?:['\"\\nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U000[0-9a-f]{5}|U0010[0-9a-f]{4})"
 _PYTHON_ITEM = rf"'(?:[^'\\\x00-\x1f]|{_ESCAPED})*+'|\"(?:[^\"\\\x00-\x1f]|{_ESCAPED})*+\"|None|nan"
 _PYTHON_LIST = re.compile(rf"\s*\[\s*(?:(?:{_PYTHON_ITEM})\s*(?:,\s*|(?=\])))*+\]\s*")
-"""A list of texts as Python prints it, and what pandas writes of one into CSV."""
+"""A list of texts as Python prints it, and as pandas writes it into CSV."""
 _PRINTED = re.compile(r"\s*[\[({]{1,3}'")
 """The start of a value that Python printed: a list, a tuple, a dictionary, an array of numpy."""
 _QUOTED = re.compile(r"\s*[\[{]\s*['\"]")

@@ -296,7 +296,7 @@ _THING = re.compile(
     r"(?!has|is|are|can|was|no|allow|accept|serve|offer)[a-z]{3,12}"
     r"(?<!able)(?<!ible)(?<!less)(?<!ful)(?<!ive)(?<!ous)(?<!ed)(?<!al)(?<!ic)(?<!proof)(?<!y)"
 )
-"""A word that can only be a noun, of what somebody has or has not."""
+"""A word that can only be a noun, for something that somebody has or has not."""
 
 
 def read_facts(triples: Sequence[Triple], worded: Sequence[Fact]) -> list[Fact]:

@@ -136,7 +136,7 @@ _NUMBER_WORDS = (
     "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety"
 )
 NUMBER_WORDS = dict(zip(_NUMBER_WORDS.split(), [*range(20), *range(20, 100, 10)], strict=True))
-"""The numbers of one word, without those that multiply what stands before them."""
+"""The numbers of one word, without multipliers such as *hundred*."""
 # Function words. "will", "may" and "can" are also names, but hardly ever the only word of a name.
 _FUNCTION_WORDS = (
     "a about after also although an and any are as at be been before both but by can could did do does during each for "

@@ -1,7 +1,7 @@
 """A run: shards in, scored shards out, resumable at any moment.
 
 One process owns OUT: it holds the lock, writes the plan, hands shards to an executor, and believes outputs by writing
-receipts. Nobody else writes receipts, so that only what this process saw complete counts.
+receipts. Nobody else writes receipts, so that only outputs count that this process saw complete.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class RunOptions:
     rescore: bool = False
     """Permits other labels, another division into row ranges, and shorter outputs in place of finished ones."""
     allow_stale: bool = False
-    """Keep outputs whose input is gone."""
+    """Keep outputs without an input."""
     split_rows: int | None = None
     """Most rows of a shard, along row groups."""
 
@@ -155,7 +155,7 @@ class Open(SettingsMessage, frozen=True):
     plan: Plan | None = None
     """Earlier plan, without its inputs."""
     shards: list[Shard] = []
-    """Shards of which the first rows are a sample for the bound of ``--exact``."""
+    """Shards with first rows that are a sample for the bound of ``--exact``."""
     cpus: list[int] = []
     """Processors to run on; empty for all."""
     out: str = ""
@@ -210,7 +210,7 @@ class WorkerReady(Message, frozen=True):
 class Progress(Message, frozen=True):
     """Progress of a worker.
 
-    The first one is sent when the modules are imported: a later death is not that of a broken installation. The
+    The first one is sent when the modules are imported: a later death is not due to a broken installation. The
     others are sent at most four times a second, and only if something was done, so that silence means a hang.
     """
 
@@ -343,7 +343,7 @@ class Inspected:
     unreadable: dict[str, tuple[InputFile, FooterRead]] = field(default_factory=dict)
     """Files that cannot be scored, by the path of their output."""
     first_windows: list[tuple[InputFile, FooterRead]] = field(default_factory=list)
-    """Files of which the first window was checked."""
+    """Files with a checked first window."""
 
     def add(self, file: InputFile, footer: FooterRead) -> None:
         """Add the next file."""

@@ -22,7 +22,7 @@ from .executors import FooterRead, Inspect
 
 HOPELESS_AFTER_ROWS, HOPELESS_RATE = 10_000, 0.95
 MOST_FILES = 8
-"""Files of which the first window is checked: one may be damaged by itself."""
+"""Number of files with a checked first window: a single file may be damaged."""
 
 
 def inspect_files(request: Inspect) -> Iterator[FooterRead]:

@@ -218,7 +218,7 @@ class Workers(Closing):
         )
 
     def accept_first(self, worker: Worker, info: WorkerInfo) -> None:
-        """Take the description of the first open worker as that of the run."""
+        """Use the description of the first open worker for the run."""
         self.info, worker.is_ready = info, True
 
     def receive(self) -> Iterator[tuple[Worker, Any]]:

@@ -141,7 +141,7 @@ def open_labels(*outs: Location, allow_partial: bool = False) -> Output:
 
 
 def _check_label(output: Output, name: str, expected: pa.DataType) -> None:
-    """Refuse a file whose labels are missing, or not of the types that a run writes."""
+    """Refuse a file with missing labels, or with labels of other types than a run writes."""
     for file in output.files:
         if name not in file.schema.names:
             raise InputError(f"{file.uri} has no column {name!r}: some of its labels are missing")

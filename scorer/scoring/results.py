@@ -26,7 +26,7 @@ class CheckResult:
     check: str
     """Kind of the check: ``omission``, ``hallucination``, ``all_facts`` or ``sentence``."""
     fact: int | None
-    """Position of the fact, of several facts in one sentence that of the first; ``None`` for other checks."""
+    """Position of the fact; the first position where one sentence says several facts; ``None`` for other checks."""
     premise: str
     hypothesis: str
     tokens: int | None

@@ -133,7 +133,7 @@ class FinishedOutput:
 
         Args:
             outs: the output of a run, its parts or the folder above them; or a scored file, or a folder of them.
-            allow_partial: also outputs that are not finished, and parts of which some are missing.
+            allow_partial: also accept unfinished outputs, and incomplete parts.
 
         Raises:
             InputError: no files, or a file that cannot be read.

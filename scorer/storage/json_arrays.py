@@ -27,7 +27,7 @@ def array_elements(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     alone.
 
     Args:
-        pieces: the content of a file whose first character, apart from blanks, is ``[``.
+        pieces: the content of a file that begins with ``[``, apart from blanks.
 
     Raises:
         RefusedError: the array does not end, something follows its end, or an element is too long.

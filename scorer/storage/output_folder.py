@@ -255,7 +255,7 @@ class OutputState:
 
         Args:
             rescore: permits other labels, fewer rows, and another division into row ranges.
-            allow_stale: permits outputs whose input is not in the plan.
+            allow_stale: permits outputs without an input in the plan.
 
         Raises:
             OutputError: something would be lost.

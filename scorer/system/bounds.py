@@ -6,7 +6,7 @@ from .codec import Count, Magnitude, Record
 
 
 class ExactBound(Record, frozen=True):
-    """How far logits of a variant lie from those of fp32, measured on the data of a run.
+    """The largest difference between the logits of a variant and of fp32, measured on the data of a run.
 
     Attributes:
         pairs: number of pairs that it was measured on.

@@ -81,7 +81,7 @@ def _checked(text: str, bracket: str, expected: str) -> str:
 
 
 def _next(text: str, at: int) -> int:
-    """The position of what comes next, after blanks and a comma."""
+    """The position of the next value, after blanks and a comma."""
     at = _BLANKS.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
     return _BLANKS.match(text, at + 1).end() if text[at] == "," else at  # type: ignore[union-attr]
 

@@ -64,7 +64,7 @@ def all_visible(value: Any) -> Any:
 
 
 class LossyFile(io.FileIO):
-    """A file to write to. After the first failure everything is dropped; ``failure`` says what it was."""
+    """A file to write to. After the first failure everything is dropped; ``failure`` holds the error."""
 
     failure: OSError | None = None
 

@@ -96,7 +96,7 @@ def signals_raise() -> Iterator[None]:
 
 
 def result_of(future: Future[Result], tick: Callable[[], None] = lambda: None) -> Result:
-    """The future's result, or what it raised; Ctrl-C ends the wait at once. ``tick``: called about once a second. The
+    """The result of a future, or its exception; Ctrl-C ends the wait at once. ``tick``: called about once a second. The
     wait is limited and repeated: a library may install a handler of SIGINT with SA_RESTART, and then Python does not
     see it."""
     while True:

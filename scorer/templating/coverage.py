@@ -69,7 +69,7 @@ def review(
     form: Format = "auto",
     delimiter: str | None = None,
 ) -> CheckReport:
-    """Check templates against data. ``file``: their name, for people.
+    """Check templates against data. ``file``: their name for messages.
 
     Raises:
         InputError, ShardError, ColumnError: as a run would.

@@ -67,7 +67,7 @@ class Proposer:
         }
 
     def propose(self) -> None:
-        """Sentences for numbers that texts say together, then templates, then sentences for what still fails."""
+        """Propose sentences for numbers that texts say together, templates, and sentences for predicates that fail."""
         scores = self._scores()
         of_scores = {predicate for core in scores for predicate in core}
         for predicate in self._passes:

@@ -66,7 +66,7 @@ class TrialReport(Record, frozen=True, kw_only=True):
     predicates: list[PredicateTrial]
     """The predicates, by their share of facts that pass."""
     hints: list[str]
-    """Advice for people."""
+    """Advice for the user."""
     proposed: Content
     """A template file."""
     is_new: bool
