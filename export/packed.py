@@ -184,13 +184,12 @@ def fold_bias(weight: Array, form: Array, bias: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Constant:
-    """A linear form that is 1 on every output of a normalisation, once ``shift`` is added to the normalisation's bias.
-
-    Both float64, *Shape:* (hidden,).
-    """
+    """A linear form that is 1 on every output of a normalisation with a shifted bias."""
 
     form: Array
+    """Coefficients of the form, float64, *Shape:* (hidden,)."""
     shift: Array
+    """Shift of the bias of the normalisation, float64, *Shape:* (hidden,)."""
 
 
 def _constant(graph: Any, attention: Any, tensors: dict[str, Any]) -> _Constant | None:

@@ -45,8 +45,11 @@ class Source:
     revision: str | None
     """The hub commit, if known."""
     config: dict[str, Any]
+    """Content of ``config.json``."""
     weights: tuple[Path, ...]
+    """Files of the weights."""
     tokenizer: tuple[Path, ...]
+    """Files of the tokenizer."""
 
     def hashes(self) -> dict[str, str]:
         """sha256 of every file that is read, by name."""

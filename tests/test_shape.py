@@ -28,9 +28,9 @@ LINES_OF_A_RUN = 14_750
 IMPORTS_OF_A_MODULE = 17  # audit/builder, which puts an audit together from a module for each of its parts
 # 34,200 with metric/plain, scorer templates try, scorer compare, contradicted facts and languages. 1,900 more: fields
 # are documented on lines of their own.
-# 500 more for the same in inference, scoring, audit and evaluation.
+# 600 more for the same in inference, scoring, audit, evaluation and export.
 # 150 in evaluation/noted_texts and its callers: comparisons without texts in other languages.
-LINES = 36_850
+LINES = 36_950
 LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS = 1
 VAGUE = {

@@ -285,13 +285,19 @@ class Facts:
 
 @dataclass
 class FactReader:
-    """Reads the facts of window after window, with numbers of predicates that stay the same. A fact that is a sentence
-    counts as a predicate; from :data:`MOST_SENTENCES` on, as one of the other predicates."""
+    """Reads the facts of window after window, with the same codes of predicates in all windows.
+
+    A fact that is a sentence counts as a predicate; from :data:`MOST_SENTENCES` on, as one of the other predicates.
+    """
 
     column: str
+    """Column of the facts."""
     form: FactForm
+    """Form of the facts."""
     subject: str | None = None
+    """Column of the subjects, or their key; only for attributes."""
     predicates: Names = field(default_factory=dict)
+    """Codes of the predicates so far."""
 
     def read(self, table: pa.Table) -> Facts:
         """The facts of a window."""

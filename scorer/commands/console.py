@@ -113,10 +113,15 @@ class RunReporter:
     lines for a log file, every minute with an estimate of the rest."""
 
     say: Callable[[str], None] = say
+    """Prints a line."""
     bar: Progress | None = None
+    """The bar; ``None`` for lines."""
     total: int = 0
+    """Rows to score."""
     began: float = 0.0
+    """Time of the start, in seconds on a monotonic clock."""
     next: float = 0.0
+    """Time of the next line on the same clock."""
 
     def started(self, shards: int, rows: int, skipped: int) -> None:
         self.total = rows

@@ -237,8 +237,12 @@ def _fact_columns(
 
 
 def _positions(facts: FactTable, marked: npt.NDArray[np.bool_], valid: npt.NDArray[np.bool_]) -> pa.Array:
-    """The positions of marked facts in each row. ``marked``: bool, *Shape:* (facts,); ``valid``: bool, *Shape:*
-    (rows,), see :func:`to_lists`."""
+    """The positions of marked facts in each row.
+
+    Args:
+        marked: bool, *Shape:* (facts,).
+        valid: bool, *Shape:* (rows,), as :func:`to_lists` takes it.
+    """
     marked, offsets, lengths = facts.spread(marked), facts.of_rows.offsets, facts.of_rows.lengths
     positions = (np.arange(len(marked)) - np.repeat(offsets[:-1], lengths))[marked].astype(np.int32)
     return to_lists(pa.array(positions), np.concatenate([[0], np.cumsum(marked)])[offsets], valid)

@@ -24,7 +24,9 @@ class TemplateUse(Record, frozen=True, kw_only=True):
 
     predicate: str
     object: str | None
+    """The object; ``None`` for a predicate without a map."""
     facts: int
+    """Number of facts."""
     template: str | None = None
     """The template, if it lacks slots; ``None`` if there is no template."""
     slots: tuple[str, ...] = ()

@@ -53,9 +53,13 @@ class ExtractionReport(Record, frozen=True, kw_only=True):
 
     schema: int = 1
     out: str
+    """Path of the template file."""
     candidates_file: str
+    """Path of the file of all candidates."""
     choose: str
+    """Choice among the candidates of a predicate."""
     seed: int
+    """Seed of random choices."""
     pairs: int
     """Pairs of texts that the model compared."""
     references: int

@@ -45,15 +45,20 @@ class Delexicalisation(NamedTuple):
     """The result for a reference: a template, or the reason why there is none."""
 
     template: str | None
+    """The sentence with slots; ``None`` where it gives no template."""
     reason: str | None
+    """Why there is no template, as :func:`delexicalise` lists the reasons; ``None`` where there is one."""
 
 
 class Token(NamedTuple):
-    """A word, number or date: its key, and its position in code points."""
+    """A word, number or date of a string."""
 
     key: str
+    """Key that other spellings of it share."""
     start: int
+    """First code point."""
     end: int
+    """Code point after the last one."""
 
 
 def tokens(text: str) -> list[Token]:
