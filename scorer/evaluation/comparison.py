@@ -19,6 +19,7 @@ from .gold import find_inputs
 from .label_figures import Indices
 from .noted_texts import NOTE, exclude_notes, other_language_remark
 from .sampling import LabelledOutput, read_labels
+from .single_predicate import OMITTED, single_predicate_remarks
 from .systems import CONTRADICTED, Agreement, ComparedPair, ComparedSystem, Systems
 from .true_rates import RATES, read_all_labels
 
@@ -78,7 +79,7 @@ def compare(
         ScorerError: the output or the labels cannot be used.
     """
     columns = [column for column in (options.by, options.inputs) if column]
-    figures = (CONTRADICTED.removesuffix("_rate"), NOTE)
+    figures = (CONTRADICTED.removesuffix("_rate"), NOTE, OMITTED)
     output = read_labels(out, name, columns, options.allow_partial, output_columns=figures, with_facts=True)
     if not output.scored.finished:
         note(f"{name} is not finished: the figures cover only the shards that are done")
@@ -100,6 +101,8 @@ def compare(
             f"{name}: no two values of {options.by!r} have a labelled text for the same input (rows with {shared}); "
             "compare needs texts of two systems for the same inputs; name a column of inputs with --input-column"
         )
+    for remark in single_predicate_remarks(output, compared, pairs):
+        note(remark)
     return Comparison(
         headline=headline(systems, pairs),
         path=name,

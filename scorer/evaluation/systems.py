@@ -180,9 +180,13 @@ class Systems:
                         target[field][name] = p
         return [replace(pair, **target) for pair, target in zip(pairs, corrected, strict=True)]
 
-    def _pair(self, first: int, second: int) -> ComparedPair | None:
+    def common_rows(self, first: int, second: int) -> tuple[Indices, Indices]:
+        """The paired rows of two systems, by their codes. int64, *Shape:* (pairs,) each."""
         _, positions, other_positions = np.intersect1d(self.keys[first], self.keys[second], return_indices=True)
-        of_first, of_second = self.rows[first][positions], self.rows[second][other_positions]
+        return self.rows[first][positions], self.rows[second][other_positions]
+
+    def _pair(self, first: int, second: int) -> ComparedPair | None:
+        of_first, of_second = self.common_rows(first, second)
         if not len(of_first):
             return None
         inputs = self.inputs[of_first]
