@@ -44,7 +44,8 @@ def worst_sentence_command(
         both, new = (before >= 0) & (now >= 0), (before < 0) & (now >= 0)
         say(
             f"{name}: {several.sum():,} texts of several sentences; {(both & (before != now)).sum():,} labels change; "
-            f"{(before < 0).sum():,} rows without a label by default, {(now < 0).sum():,} with --sentences"
+            f"{(before < 0).sum():,} rows without a label by default, {(now < 0).sum():,} with "
+            f"--sentences, which calls {(new & (now > 0)).sum():,} of {new.sum():,} rows that it alone labels not_OK"
         )
         parts = {
             "both": both,
