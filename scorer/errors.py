@@ -87,7 +87,7 @@ class ShardError(InputError):
     """One shard that cannot be read. A run sets it aside and goes on.
 
     Args:
-        kind: the short word that ``_failed/`` records: ``unreadable``, ``crashed``, ``timeout``, ``columns``.
+        kind: the short word that ``_failed/`` records: ``unreadable``, ``memory``, ``crashed``, ``columns``.
     """
 
     def __init__(self, message: str, kind: str = "unreadable") -> None:

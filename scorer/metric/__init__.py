@@ -19,6 +19,7 @@ PLAIN_REVISION = 1
 """Revision of :mod:`.plain`: part of the signature under ``--reading plain``, increased with any change of a rule."""
 
 FINE = ("OK", "omission", "hallucination", "omission+hallucination")
+"""The position of a label is 1 for an omission plus 2 for a hallucination."""
 
 OTHER_LANGUAGE = "other_language"
 """The note of a text that is probably in a language that the model does not read."""

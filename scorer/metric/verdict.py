@@ -26,6 +26,7 @@ from .checks import ALL_FACTS, HALLUCINATION, OMISSION, SENTENCE, Checks
 from .facts import FactTable, Rows
 
 ROUGH = ("OK", "not_OK")
+"""The position of a label is that of its FINE label, at most 1."""
 EMPTY_TEXT = "empty_text"
 TRUNCATED = "truncated"
 BY_SENTENCES = "by_sentences"
@@ -137,21 +138,21 @@ def decide(
 
     in_sentence = checks.kind == SENTENCE
     by_sentences = _deciding_sentences(checks)
-    counts = ~in_sentence | by_sentences
-    about_text = (checks.kind == HALLUCINATION) | by_sentences
+    decides_side = ~in_sentence | by_sentences
+    of_hallucinations = (checks.kind == HALLUCINATION) | by_sentences
     omission, hallucination = (
         np.bincount(checks.row[fails], minlength=n) > 0
-        for fails in (failed & counts & ~about_text, failed & about_text)
+        for fails in (failed & decides_side & ~of_hallucinations, failed & of_hallucinations)
     )
     if worst_sentence:
-        judged, fails = _worst_sentences(checks, margins(probabilities, threshold), entailment)
-        hallucination[judged] = fails
+        decided_together, together_fails = _worst_sentences(checks, margins(probabilities, threshold), entailment)
+        hallucination[decided_together] = together_fails
     fine = (omission + 2 * hallucination).astype(np.int8)
-    confidence = _confidence(checks.row[scored & counts], entailment[scored & counts], n, mean)
+    confidence = _confidence(checks.row[scored & decides_side], entailment[scored & decides_side], n, mean)
 
     errors = dict(rows.errors)
     if not scored.all():
-        decisive = counts | by_worst_sentence(checks) if worst_sentence else counts
+        decisive = decides_side | by_worst_sentence(checks) if worst_sentence else decides_side
         errors.update(_check_errors(checks, status, decisive))
     errors.update(checks.refused)
     # A blank text expresses none of its facts; the model is not asked.
@@ -302,10 +303,11 @@ def _confidence(
     return np.where(counts, sums / np.maximum(counts, 1), 1.0).astype(np.float32)
 
 
-def _check_errors(checks: Checks, status: npt.NDArray[np.int8], counts: npt.NDArray[np.bool_]) -> dict[int, RowError]:
-    """The error of each row in which a check that counts has no probabilities."""
+def _check_errors(checks: Checks, status: npt.NDArray[np.int8], decisive: npt.NDArray[np.bool_]) -> dict[int, RowError]:
+    """The error of each row in which a check that decides a side has no probabilities. ``decisive``: bool, *Shape:*
+    (checks,)."""
     sides: dict[int, dict[int, set[str]]] = {}
-    for c in np.flatnonzero((status != SCORED) & counts).tolist():
+    for c in np.flatnonzero((status != SCORED) & decisive).tolist():
         side = "hallucination" if checks.kind[c] in (HALLUCINATION, SENTENCE) else "omission"
         sides.setdefault(int(checks.row[c]), {}).setdefault(int(status[c]), set()).add(side)
     errors = {}

@@ -191,7 +191,7 @@ class RayProcess(WorkerHandle):
 
     def end(self) -> WorkerEnd:
         self.close()
-        return WorkerEnd(self._reason or "its actor ended", self._may_lack_memory)
+        return WorkerEnd(self._reason or "ended: its actor is gone", self._may_lack_memory)
 
     def _relay(self) -> None:
         """Prepare the actor, and pass on its replies."""
@@ -210,7 +210,7 @@ class RayProcess(WorkerHandle):
             if missing := re.search(r"ModuleNotFoundError.*?(No module named '[^']*')", str(error), re.DOTALL):
                 self._reason = f"d2t-scorer cannot be imported on this node ({missing[1]}); install it"
             else:
-                self._reason = f"its actor died ({first_line(error)})"
+                self._reason = f"ended: its actor died ({first_line(error)})"
                 self._may_lack_memory = isinstance(error, self._executor.ray.exceptions.OutOfMemoryError)
         finally:
             self.is_pending = False

@@ -44,7 +44,8 @@ IN_FLIGHT = 2
 UPLOADED_AT_ONCE = 4
 """Further shards that a worker has on their way to an object store."""
 MOST_DEATHS = 5
-"""Shards, or files, in a row that each end a worker, after which the run stops: the shards are not the cause."""
+"""Shards, or files, that each end a worker with none finished between them, after which the run stops: they are not the
+cause."""
 
 
 class WorkerEnded(NamedTuple):
@@ -275,7 +276,7 @@ class Workers(Closing):
                     case WorkerEnded() if not worker.is_ready:
                         self.fail(worker, self.opening_error(worker, message))
                     case WorkerEnded():
-                        if (blamed := self._blame(worker, message)) is not None:
+                        if (blamed := self._retry_or_give_up(worker, message)) is not None:
                             remaining, deaths = remaining - 1, deaths + 1
                             yield blamed
                             if deaths == MOST_DEATHS:
@@ -301,8 +302,8 @@ class Workers(Closing):
             return self._todo.popleft()
         return None
 
-    def _blame(self, worker: Worker, ended: WorkerEnded) -> ShardResult | None:
-        """Put the shards of a worker that ended aside, to be tried alone.
+    def _retry_or_give_up(self, worker: Worker, ended: WorkerEnded) -> ShardResult | None:
+        """Set aside the shards of a dead worker, to be tried alone.
 
         Returns:
             The result of a shard that was alone already, unless the worker lacked memory: such a shard is tried once
@@ -319,9 +320,12 @@ class Workers(Closing):
             self._suspects.appendleft(replace(task, halved=True))
             self._reporter.say(f"{shard.name}: too little memory; it is tried again in windows of half the size")
             return None
-        error = (
-            f"{shard.file.uri}: the process that scored it {ended.reason}, twice, the second time with no other shard"
+        tries = (
+            "three times, the last time in windows of half the size"
+            if task.halved
+            else "twice, the second time with no other shard"
         )
+        error = f"{shard.file.uri}: the process that scored it {ended.reason}, {tries}"
         if ended.lacks_memory or ended.end.may_lack_memory:
             error += "; give the machine more memory, or run fewer workers"
         return ShardResult(relative=shard.relative, identity=shard.identity, error=error, kind="crashed")
