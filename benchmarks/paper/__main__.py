@@ -12,7 +12,7 @@ import typer
 
 from benchmarks.paper import figures, published, reliability
 from benchmarks.paper.reproduce import print_lines, reproduce
-from scorer.commands.console import WIDTH, make_console, number, print_json, say, signed, table
+from scorer.commands.console import WHOLE, make_console, number, print_json, say, signed, table
 from scorer.commands.ending import App, run_app
 from scorer.commands.options import local
 from scorer.errors import ScorerError
@@ -58,7 +58,7 @@ def tables_command(
     if as_json:
         print_json(lines)
     else:
-        print_lines(lines, make_console(least_width=WIDTH))
+        print_lines(lines, make_console(least_width=WHOLE))
     if bundle in BUILTIN_BUNDLES:
         say(f"note: {published.EMBEDDED_NOTE}")
 
@@ -77,7 +77,7 @@ def against_command(
     for *names, printed, ours, n in lines:
         difference = signed(None if ours is None else ours - printed)
         made.add_row(*names, number(printed), number(ours), difference, f"{n:,}")
-    console = make_console(least_width=WIDTH)
+    console = make_console(least_width=WHOLE)
     console.print(made if lines else "no table of the papers is about this data")
     if facts is not None:
         console.print(

@@ -18,7 +18,7 @@ from benchmarks.paper.challenge.natural import judge_natural
 from benchmarks.paper.challenge.texts import DOMAINS
 from benchmarks.paper.rivals.labels import as_columns, by_keywords, by_slots, label_rows
 from scorer.commands.challenge import print_challenge
-from scorer.commands.console import WIDTH, interval, make_console, number
+from scorer.commands.console import WHOLE, interval, make_console, number
 from scorer.commands.ending import App, run_app
 from scorer.evaluation.challenge_set import answers_of, measure, read_challenge
 from scorer.metric.facts import Triple
@@ -54,7 +54,7 @@ def rival_command(name: LabellingRival) -> None:
     columns = as_columns(name, label_rows(facts, texts, judge), facts, scored=False)
     rows = len({(tuple(triples), text) for triples, text in zip(facts, texts, strict=True)})
     result = measure(table, answers_of(columns, table), metric=name, signature=f"rival:{name}", rows=rows)
-    print_challenge(make_console(least_width=WIDTH), result)
+    print_challenge(make_console(least_width=WHOLE), result)
 
 
 @app.command("natural")
