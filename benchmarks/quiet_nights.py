@@ -50,8 +50,8 @@ def sample(codes: Codes, name: str) -> Sample:
 
 def sides(before: Codes, now: Codes, kept: int, name: str) -> Sides:
     """Samples of a group whose first rows are ``kept``."""
-    then, this, went, came = (sample(one, name) for one in (before, now, before[kept:], now[kept:]))
-    return Sides(then, this, went, came, gone=went, fresh=came)
+    baseline, current, removed, added = (sample(codes, name) for codes in (before, now, before[kept:], now[kept:]))
+    return Sides(baseline, current, removed, added, removed_unpaired=removed, added_unpaired=added)
 
 
 def group_figures(group: Group, parts: Sequence[tuple[Codes, Codes, int]]) -> GroupFigures:
