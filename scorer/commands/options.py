@@ -468,6 +468,12 @@ def _bundle_note(settings: Settings) -> str | None:
             "the embedded model is not for documents: its labels are close to chance; export a checkpoint that is "
             "(docs/checkpoints.md) and pass its bundle with --bundle"
         )
+    if settings.sentences:
+        return (
+            "the embedded model is small and passes nearly every text whose facts do not fit it, right or wrong (rows "
+            "with the note by_sentences; docs/figures.md): for such rows, export a large checkpoint and pass its "
+            "bundle with --bundle"
+        )
     return (
         "the embedded model is small, knows English only, and is often wrong; for production-quality labels, export a "
         "large checkpoint and pass its bundle with --bundle"

@@ -325,3 +325,22 @@ def test_that_the_embedded_model_is_not_for_documents_is_one_line_of_a_run(tmp_p
         "note: the embedded model is not for documents: its labels are close to chance; export a checkpoint that is "
         "(docs/checkpoints.md) and pass its bundle with --bundle"
     ]
+
+
+def test_the_embedded_model_says_that_it_passes_texts_that_are_decided_by_sentences(tmp_path: Path) -> None:
+    """On stderr when a run begins, and in the audit with the number of such rows."""
+    facts = [f"Game {number} | points | {number}" for number in range(90)]
+    (tmp_path / "data.jsonl").write_text(
+        json.dumps({"triples": facts, "text": "Game 3 had 3 points. It rained."}) + "\n"
+    )
+    settings = ("--checks", "hallucination", "--sentences", "--bundle", "embedded")
+    done = scorer("run", tmp_path / "data.jsonl", "--out", tmp_path / "scored", *settings)
+    assert "passes nearly every text whose facts do not fit it, right or wrong" in done.stderr
+    (finding,) = (
+        finding
+        for finding in json.loads(scorer("audit", tmp_path / "scored", "--json").stdout)["findings"]
+        if finding["kind"] == "bundle"
+    )
+    assert finding["message"].endswith(
+        "passes nearly every text decided sentence by sentence, right or wrong (rows here: 1)"
+    )
