@@ -118,7 +118,7 @@ def compare(expected: Logits, logits: Logits, scheme: Scheme) -> dict[str, Any]:
     moved = np.nan_to_num(np.abs(probabilities[0] - probabilities[1]), nan=1.0)
     agreement = scheme.decisions(logits) == scheme.decisions(expected)
     bound = _up(float(difference.max(initial=0.0)))
-    close = scheme.margins(expected) <= 2 * bound
+    close = scheme.decision_distances(expected) <= 2 * bound
     return {
         "pairs": len(expected),
         # Down, so that 99 % on paper is 99 % in truth.

@@ -113,7 +113,7 @@ class DocumentBuilder:
         other_findings += copies
         reported = findings.all_findings(judged, [*shown, *gate_groups], self.baseline, changes, other_findings)
         if before is not None:
-            self._add_rows(reported, before, reader)
+            self._add_example_rows(reported, before, reader)
         first_line = (
             answer(rates, first, figures[first], reported) if not (judged or checked.required) and first else None
         )
@@ -165,11 +165,15 @@ class DocumentBuilder:
         finished, strata = self.output.summary.finished, self.by[0] if self.by else ()
         return gates.NightlyCounts.collect(self.history, finished, self.output.signature, groups, strata)
 
-    def _add_rows(self, all_findings: Sequence[findings.Finding], before: ScannedRun, reader: RowReader) -> None:
+    def _add_example_rows(
+        self, all_findings: Sequence[findings.Finding], before: ScannedRun, reader: RowReader
+    ) -> None:
         """Add rows to read to the first findings about groups that got worse."""
         changed = [finding for finding in all_findings if finding.kind == "changed"] if self.options.worst else []
         of_groups = [finding for finding in changed if finding.group]
-        for finding in (of_groups or changed)[:_MOST_WITH_ROWS]:  # all rows would repeat the rows of the groups
+        for finding in (of_groups or changed)[
+            :_MOST_WITH_ROWS
+        ]:  # findings of the whole output would show the same rows
             finding.rows = rows_of_finding(before, reader, finding)
 
     def _notes(self, run: ScannedRun, all_rows: GroupFigures) -> Iterator[str]:

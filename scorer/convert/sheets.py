@@ -139,23 +139,23 @@ class _Columns:
 
 
 def _header(source: SourceFile, form: Form, record: _Record) -> _Columns | None:
-    """The columns that a header names; ``None`` if the first record is none."""
+    """The columns that a header names; ``None`` if the first record is no header."""
     names = [field.strip().strip("'") for field in record.fields]
     for option, name in (("--mr-column", form.options.mr_column), ("--text-column", form.options.text_column)):
         if name is not None and name not in names:
             raise InputError(f"{source.shown}: no column {name!r} for {option}; the columns are {', '.join(names)}")
 
-    def find(option: str | None, usual_names: Sequence[str], *used: int | None) -> int | None:
+    def find(column: str | None, usual_names: Sequence[str], *used: int | None) -> int | None:
         positions = (
             n for usual in usual_names for n, name in enumerate(names) if name.lower() == usual and n not in used
         )
-        return names.index(option) if option is not None else next(positions, None)
+        return names.index(column) if column is not None else next(positions, None)
 
     mr = find(form.options.mr_column, MR_NAMES)
     if mr is None:
         return None
     text = find(form.options.text_column, TEXT_NAMES, mr)
-    # The user's name overrides the file's column, which is then passed through.
+    # NAME=FILE names the system; a column of systems is then passed through as any other.
     return _Columns(tuple(names), mr, text, None if source.named else find(None, SYSTEM_NAMES, mr, text))
 
 

@@ -97,9 +97,9 @@ def as_markdown(comparison: Comparison) -> str:
     lines = [["system", "texts", *(column.title for column in columns)], ["---", "--:", *["--:"] * len(columns)]]
     for system in comparison.systems:
         cells = [cell(comparison, system, column).text(r"\*") for column in columns]
-        lines.append([_markdown(system.system), f"{system.rows:,}", *cells])
+        lines.append([_escape_markdown(system.system), f"{system.rows:,}", *cells])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"{table}\n\n{_markdown(_caption(comparison))}\n"
+    return f"{table}\n\n{_escape_markdown(_caption(comparison))}\n"
 
 
 def as_csv(comparison: Comparison) -> str:
@@ -124,13 +124,13 @@ def as_latex(comparison: Comparison) -> str:
         r"\centering",
         rf"\begin{{tabular}}{{lr{'r' * len(columns)}}}",
         r"\toprule",
-        " & ".join(["system", "texts", *(_latex(column.title) for column in columns)]) + r" \\",
+        " & ".join(["system", "texts", *(_escape_latex(column.title) for column in columns)]) + r" \\",
         r"\midrule",
     ]
     for system in comparison.systems:
-        cells = [_latex(cell(comparison, system, column).text("@")).replace("@", "$^{*}$") for column in columns]
-        lines.append(" & ".join([_latex(system.system), f"{system.rows:,}", *cells]) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_latex(_caption(comparison))}}}", r"\end{table}"]
+        cells = [_escape_latex(cell(comparison, system, column).text("@")).replace("@", "$^{*}$") for column in columns]
+        lines.append(" & ".join([_escape_latex(system.system), f"{system.rows:,}", *cells]) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_escape_latex(_caption(comparison))}}}", r"\end{table}"]
     return "\n".join(lines) + "\n"
 
 
@@ -145,11 +145,11 @@ _LATEX = {
 }
 
 
-def _latex(text: str) -> str:
+def _escape_latex(text: str) -> str:
     return "".join(_LATEX.get(char, char) for char in " ".join(text.split()))
 
 
-def _markdown(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     return "".join("\\" + char if char in "\\`*_{}[]<>|#" else char for char in " ".join(text.split()))
 
 

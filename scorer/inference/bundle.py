@@ -122,7 +122,7 @@ class Scheme(Record, frozen=True):
             decision = (self.probabilities(safe)[:, 2] >= np.float32(self.threshold)).astype(np.int64)
         return np.where(finite, decision, -1)
 
-    def margins(self, logits: Logits) -> npt.NDArray[np.float64]:
+    def decision_distances(self, logits: Logits) -> npt.NDArray[np.float64]:
         """Distance of each pair from another decision, as the change of one logit relative to another.
 
         A single logit has no other one to move against, so that its distance counts twice. float32, *Shape:* (pairs,

@@ -5,8 +5,8 @@ the device. Any thread may call either: of predictions one runs at a time, and o
 
 With ``exact``, labels are those of fp32: pairs that are too close to call run again. A pair's label can differ from
 fp32's only where a variant moves its two highest logits past each other, that is where they lie within twice the
-largest movement of a logit (:meth:`.Scheme.margins`). That movement is measured on pairs of the very data, in the way
-they are run, and taken half as large again, since the largest of a sample is not the largest of all.
+largest movement of a logit (:meth:`.Scheme.decision_distances`). That movement is measured on pairs of the very data,
+in the way they are run, and taken half as large again, since the largest of a sample is not the largest of all.
 """
 
 from __future__ import annotations
@@ -218,7 +218,9 @@ class Engine(Closing):
         if self.exact:
             if self.bound is None:
                 self.bound = self.measure_bound(encoded)
-            decided = self.bundle.scheme.margins(logits) >= margin_of(self.bound)  # not where a logit is not finite
+            decided = self.bundle.scheme.decision_distances(logits) >= margin_of(
+                self.bound
+            )  # not where a logit is not finite
             decided &= np.isfinite(logits).all(axis=1)
             if encoded.always_exact is not None:
                 decided &= ~encoded.always_exact

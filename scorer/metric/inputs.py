@@ -45,7 +45,8 @@ NOT_A_TEXT = "malformed_row"
 SELECTED = "selected"
 
 FactForm = Literal["triples", "attributes", "facts", "mr", "document"]
-"""The form of facts in a column; also the name of the column that is looked for when none is given."""
+"""The form of facts in a column; also a field of :class:`.ColumnNames`, and the name of the column that is looked for
+where none is given."""
 
 
 class _Form(NamedTuple):
@@ -80,7 +81,7 @@ FORMS: dict[FactForm, _Form] = {
         holds_sentences, '"The Lamb is a Thai pub. It opened in 1998.", or list<string> of passages', from_documents
     ),
 }
-"""In the order in which columns are looked for."""
+"""In the order in which messages list them."""
 
 
 _REASONS = {

@@ -100,7 +100,8 @@ class Processes(Executor):
         pass
 
     def ends_run(self, worker: Worker, error: ScorerError) -> bool:
-        """The first worker opens the scorer for all; an error of inputs or options would be the same in all."""
+        """Yes for the first worker, which opens the scorer for all, for the last one that is left, and for errors of
+        inputs and options, which every worker would meet."""
         is_first = not self._workers.has_begun and worker is self._workers.all[0]
         return is_first or len(self._workers.all) == 1 or isinstance(error, InputError | OutputError | UsageError)
 

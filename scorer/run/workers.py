@@ -53,7 +53,7 @@ class WorkerEnded(NamedTuple):
 
     end: WorkerEnd
     """Cause of the end."""
-    lacks_memory: bool = False
+    reported_out_of_memory: bool = False
     """Whether it had reported that it lacks memory."""
 
     @property
@@ -82,7 +82,7 @@ class Worker:
     """Whether it has opened the scorer."""
     is_isolated: bool = False
     """Whether its only shard is under suspicion."""
-    lacks_memory: bool = False
+    reported_out_of_memory: bool = False
     """Whether its last message was that it lacks memory."""
     owed: int = 0
     """Replies that it still has to send."""
@@ -104,8 +104,8 @@ class Worker:
         try:
             message = self.process.receive()
         except (EOFError, OSError):
-            return WorkerEnded(self.process.end(), self.lacks_memory)
-        self.lacks_memory = isinstance(message, OutOfMemory)
+            return WorkerEnded(self.process.end(), self.reported_out_of_memory)
+        self.reported_out_of_memory = isinstance(message, OutOfMemory)
         self.owed -= not isinstance(message, Progress | LogMessage | OutOfMemory)
         self.has_started = True
         return message
@@ -316,7 +316,7 @@ class Workers(Closing):
             return None
         (task,) = worker.tasks.values()
         shard = task.shard
-        if ended.lacks_memory and not task.halved:
+        if ended.reported_out_of_memory and not task.halved:
             self._suspects.appendleft(replace(task, halved=True))
             self._reporter.say(f"{shard.name}: too little memory; it is tried again in windows of half the size")
             return None
@@ -326,7 +326,7 @@ class Workers(Closing):
             else "twice, the second time with no other shard"
         )
         error = f"{shard.file.uri}: the process that scored it {ended.reason}, {tries}"
-        if ended.lacks_memory or ended.end.may_lack_memory:
+        if ended.reported_out_of_memory or ended.end.may_lack_memory:
             error += "; give the machine more memory, or run fewer workers"
         return ShardResult(relative=shard.relative, identity=shard.identity, error=error, kind="crashed")
 

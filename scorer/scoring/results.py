@@ -111,7 +111,7 @@ class Verdict:
         return "omitted" if position in (self.omitted or ()) else ""
 
     def asked_facts(self) -> list[list[int]]:
-        """The positions of the facts of each omission check, in order; mostly of one fact."""
+        """For each omission check, in order, the positions of its facts: one, or those that one sentence says."""
         by_first = {positions[0]: positions for positions in self.said_together}
         later = {position for positions in self.said_together for position in positions[1:]}
         return [by_first.get(i, [i]) for i in range(len(self.facts)) if i not in later]

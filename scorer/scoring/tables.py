@@ -60,7 +60,7 @@ class DataFrame(ArrowStream, Protocol):
 
 TableT = TypeVar("TableT", bound=DataFrame)
 """A table that comes back as its kind."""
-FORMS = (
+_ACCEPTED_TABLES = (
     "a table or record batch of pyarrow, a DataFrame of polars or pandas, an object with __arrow_c_stream__, a list of "
     "dictionaries, or a dictionary of lists"
 )
@@ -99,7 +99,7 @@ def as_table(data: Any, argument: str = "table") -> tuple[pa.Table, RestoreType]
         return converted, lambda table: type(data).from_dict(table.to_pydict())
     if hasattr(data, "__arrow_c_stream__"):
         return _converted(lambda: pa.RecordBatchReader.from_stream(data).read_all(), argument), lambda table: table
-    raise TypeError(f"{argument} is {described(data)}; give {FORMS}")
+    raise TypeError(f"{argument} is {described(data)}; give {_ACCEPTED_TABLES}")
 
 
 def has_nothing(table: pa.Table) -> bool:
@@ -232,7 +232,7 @@ Part = str | int | float
 """A part of a triple; a number or Boolean is spelled as text. Dates, times and decimals will do."""
 TripleLike = tuple[Part, Part, Part] | Sequence[Part] | Mapping[str, Part] | str
 """A :class:`scorer.Triple` is a tuple of three strings."""
-_FORMS = (
+_ACCEPTED_TRIPLES = (
     "a Triple, three strings, a dictionary with the keys subject, predicate and object, "
     "or a string 'subject | predicate | object'"
 )
@@ -259,7 +259,7 @@ def from_python(rows: Iterable[Iterable[TripleLike]]) -> FactTable:
             try:
                 facts.append(Triple(*triple_parts(triple)))
             except ValueError as error:
-                raise TypeError(f"triples[{position}] {error}; give {_FORMS}") from error
+                raise TypeError(f"triples[{position}] {error}; give {_ACCEPTED_TRIPLES}") from error
         readable = all(is_utf8(part) for triple in facts for part in triple)
         kind = INVALID_UTF8 if not readable else None if all(map(all, facts)) else MALFORMED
         parsed.append(facts if kind is None else FactError(kind, "has a part that is blank or is not UTF-8"))

@@ -117,12 +117,12 @@ def pairs_needed(first: float, second: float, changed: float, level: float = 0.0
 
 
 def pairs_needed_for(difference: Difference, pairs: int) -> int | None:
-    """As :func:`pairs_needed`, for a difference estimated from ``pairs`` pairs; the share of labelled rows is kept."""
+    """As :func:`pairs_needed`, for a difference estimated from ``pairs`` pairs; the same share of rows is labelled."""
     value = difference.difference
     if not value:
         return None
-    error = (value - difference.low if value > 0 else difference.high - value) / Z
-    return max(1, math.ceil(pairs * ((Z + _BETA) * error / value) ** 2))
+    standard_error = (value - difference.low if value > 0 else difference.high - value) / Z
+    return max(1, math.ceil(pairs * ((Z + _BETA) * standard_error / value) ** 2))
 
 
 def true_difference(

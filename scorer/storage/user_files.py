@@ -75,7 +75,7 @@ def write_user_file(path: Path, content: bytes, option: str, *, is_parquet: bool
 
 
 def parquet_target(path: Path, option: str) -> Path:
-    """The file that a writer of Parquet replaces to write a user's file: itself, or the target of its link.
+    """The path that a writer of Parquet replaces: that of the user's file, or the target of its link.
 
     Raises:
         UsageError, OutputError: see :func:`write_user_file`.

@@ -199,7 +199,8 @@ def find_candidates(references: dict[Reference, int], rejected: Counter[str]) ->
 
 def _key_of(triple: Triple) -> Key:
     """The predicate, and for a yes-or-no object also the object in the spelling of the template file."""
-    return triple.predicate, triple.object.strip("\"'") if is_boolean(triple.object) else None
+    boolean = triple.object.strip("\"'") if is_boolean(triple.object) else None
+    return triple.predicate, boolean
 
 
 def _choose(key: Key, candidates: list[Candidate], options: ExtractOptions) -> Candidate:

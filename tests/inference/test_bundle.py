@@ -126,7 +126,7 @@ def test_nli_is_the_softmax_in_the_order_of_the_columns() -> None:
     expected = np.exp([1, 0, 2]) / np.exp([1, 0, 2]).sum()
     np.testing.assert_allclose(scheme.probabilities(X)[0], expected, rtol=1e-6)
     np.testing.assert_allclose(scheme.probabilities(X)[1], [1 / 3] * 3, rtol=1e-6)
-    assert scheme.margins(X).tolist() == [1, 0] and scheme.decisions(X).tolist() == [0, 0]
+    assert scheme.decision_distances(X).tolist() == [1, 0] and scheme.decisions(X).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(("labels", "sign"), [(("no", "yes"), 1), (("yes", "no"), -1)])
@@ -138,7 +138,7 @@ def test_binary_is_the_softmax_of_the_supported_class(labels: tuple[str, str], s
     np.testing.assert_allclose(found[:, 2], 1 / (1 + np.exp(-difference)), rtol=1e-5)
     assert np.isnan(found[:, :2]).all()
     assert scheme.decisions(logits).tolist() == [0, 0, 0, 1, 0]
-    np.testing.assert_allclose(scheme.margins(logits), np.abs(difference - NEARLY), atol=1e-5)
+    np.testing.assert_allclose(scheme.decision_distances(logits), np.abs(difference - NEARLY), atol=1e-5)
 
 
 def test_score_is_the_sigmoid_and_its_distance_counts_twice() -> None:
@@ -148,7 +148,7 @@ def test_score_is_the_sigmoid_and_its_distance_counts_twice() -> None:
     np.testing.assert_allclose(found[:, 2], [0.5, 1 / (1 + math.exp(-NEARLY - 0.5)), 0, 1], atol=1e-6)
     assert scheme.decisions(logits).tolist() == [0, 1, 0, 1]
     # One logit that moves by d changes a decision within d of the boundary: twice that is within 2 d.
-    np.testing.assert_allclose(scheme.margins(logits)[:2], [2 * NEARLY, 1.0], rtol=1e-5)
+    np.testing.assert_allclose(scheme.decision_distances(logits)[:2], [2 * NEARLY, 1.0], rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [NLI, BINARY, SCORE])
