@@ -92,13 +92,13 @@ def test_a_run_leaves_nothing_behind(tmp_path: Path, bundle: Path, monkeypatch: 
     monkeypatch.setenv("TMPDIR", str(temporary))
     run(data, tmp_path / "warm", bundle)
     gc.collect()
-    before, threads = descriptors(), sorted(t.name for t in threading.enumerate())
+    before, threads = descriptors(), set(threading.enumerate())
     tasks = len(os.listdir("/proc/self/task"))  # noqa: PTH208
     for i in range(2):
         run(data, tmp_path / f"out{i}", bundle)
         gc.collect()
         assert descriptors() == before
-        assert sorted(t.name for t in threading.enumerate()) == threads
+        assert set(threading.enumerate()) <= threads  # one of an earlier test may end meanwhile
         wait_until(lambda: len(os.listdir("/proc/self/task")) <= tasks, "threads are left")  # noqa: PTH208
         assert not list(temporary.iterdir())
         assert not list((tmp_path / f"out{i}").rglob(".*"))
