@@ -11,6 +11,7 @@ from ..errors import UsageError
 from ..inference import Precision
 from ..metric import Reading
 from ..system.arguments import option
+from ..system.numbers import parse_json
 from .console import MISSING, number, print_json, print_result, say, table
 from .options import BUNDLE, JSON, ColumnOptions, ModelOptions, OutputArgument, open_scorer, say_bundle_notes
 
@@ -31,7 +32,7 @@ Each check shows the probabilities of contradiction (C), neutral (N) and entailm
 quit, Ctrl-D or Ctrl-C ends the console."""
 
 OMITTED = "omitted: not found in the text: left out, or said with another value"
-"""What ``(omitted)`` after a fact means; a fact that is ``(contradicted)`` has its own mark."""
+"""Meaning of ``(omitted)`` after a fact; a fact that is ``(contradicted)`` has its own mark."""
 
 
 _NAMES = {"omission": "text → {}", "hallucination": "facts → text", "all_facts": "text → all facts",
@@ -157,8 +158,8 @@ def _parse(triples: str) -> list[Triple]:
 
 def _parse_attributes(attributes: str) -> dict[str, Any]:
     try:
-        parsed, reason = json.loads(attributes), ""
-    except (ValueError, RecursionError) as error:
+        parsed, reason = parse_json(attributes), ""
+    except ValueError as error:
         parsed, reason = None, f" ({error})"
     if not isinstance(parsed, dict):
         example = json.dumps({"name": "Blue Spice", "eatType": "pub"})

@@ -48,6 +48,10 @@ def test_one_row_of_attributes(tiny: Path) -> None:
     shown = scorer("check", "--attributes", json.dumps(attributes), *given).stdout
     assert "fact 0" in shown and "The eat Type of The Mill is pub." in shown and "The stars of The Mill is 5." in shown
     assert "fact 2" not in shown
+    digits = '{"name": "The Mill", "share": 0.10000000000000000001}'  # all of them, as a table has them
+    assert "share of The Mill is 0.10000000000000000001." in scorer("check", "--attributes", digits, *given).stdout
+    twice = scorer("check", "--attributes", '{"name": "A", "b": 1, "b": 2}', *given, code=2).stderr
+    assert "the key 'b' occurs twice" in twice
     assert "error: no_subject" in scorer("check", "--attributes", '{"eatType": "pub"}', *given).stdout
     for wrong in ("eatType=pub", '["pub"]', "[" * 100_000):
         said = scorer("check", "--attributes", wrong, *given, code=2).stderr
