@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import ColumnError
+from ..metric import ColumnNames
 from ..metric.fact_templates import Templates
 from ..metric.facts import from_arrow
 from ..metric.inputs import SELECTED, FactForm, find_facts, holders_of, read_facts, read_selections
@@ -18,6 +19,16 @@ from ..metric.joining import join
 from ..scoring.outputs import Output
 
 SEPARATOR = "; "
+
+
+def find_omissible_facts(schema: pa.Schema, columns: ColumnNames) -> tuple[str, FactForm] | None:
+    """The column of the facts that omissions are positions of, and its form; ``None`` where it was not kept, or there
+    are no omissions."""
+    try:
+        column, form = find_facts(schema, columns)
+    except ColumnError:
+        return None
+    return (column, form) if form != "document" and columns.output("omitted") in schema.names else None
 
 
 @dataclass(frozen=True)
@@ -34,11 +45,8 @@ class OmittedFacts:
     @classmethod
     def of(cls, output: Output) -> OmittedFacts | None:
         """``None`` where the output has not kept the facts, or has no omissions."""
-        try:
-            facts = find_facts(output.schema, output.columns)
-        except ColumnError:
-            return None
-        if facts[1] == "document" or output.columns.output("omitted") not in output.names:
+        facts = find_omissible_facts(output.schema, output.columns)
+        if facts is None:
             return None
         templates, _ = output.find_templates()
         return cls(output, facts, templates if templates is not None else Templates())

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pyarrow as pa
+import pyarrow.compute as pc
 
-from ..errors import ColumnError
-from ..metric.inputs import find_facts, read_facts, restore_marks
+from ..metric.inputs import read_facts
 from ..metric.verdict import FINE
 from ..stats.paired import paired_rate, pairs_of
 from ..system.numbers import percent
-from .label_figures import Indices, Mask
+from .label_figures import Mask
+from .omitted_facts import find_omissible_facts
 from .sampling import LabelledOutput
 from .systems import ComparedPair, Systems
 
@@ -48,16 +48,12 @@ def single_predicate_remarks(output: LabelledOutput, compared: Systems, pairs: S
 def rows_of_one_predicate(output: LabelledOutput) -> dict[str, Mask]:
     """By predicate, the rows that are omissions alone, and of its facts alone. bool, *Shape:* (rows,) each."""
     columns, table = output.output.columns, output.scored.table
-    name = columns.output(OMITTED)
-    try:
-        column, form = find_facts(table.schema, columns)
-    except ColumnError:
+    fact_column = find_omissible_facts(table.schema, columns)
+    if fact_column is None:
         return {}
-    if name not in table.schema.names or form == "document":
-        return {}
-    facts = read_facts(restore_marks(table, columns), column, form, columns.subject)
-    omitted = table[name].combine_chunks()
-    rows = np.repeat(np.arange(len(table)), _lengths(omitted))
+    facts = read_facts(output.output.with_marks(table), *fact_column, columns.subject)
+    omitted = table[columns.output(OMITTED)].combine_chunks()
+    rows = np.asarray(pc.list_parent_indices(omitted))
     positions = facts.offsets[rows] + np.asarray(omitted.flatten(), np.int64)
     codes: dict[str, int] = {}
     predicates = np.array([codes.setdefault(triple.predicate, len(codes)) for triple in facts.distinct], np.int64)
@@ -69,8 +65,3 @@ def rows_of_one_predicate(output: LabelledOutput) -> dict[str, Mask]:
     is_single = (least == greatest) & (output.fine == OMISSION)
     masks = {predicate: is_single & (least == code) for predicate, code in codes.items()}
     return {predicate: mask for predicate, mask in masks.items() if mask.any()}
-
-
-def _lengths(lists: pa.Array) -> Indices:
-    """Length of each list, 0 of a null one. int64, *Shape:* (rows,)."""
-    return np.asarray(lists.value_lengths().fill_null(0), np.int64)
