@@ -341,7 +341,7 @@ def bundle_findings(output: Output) -> list[Finding]:
         severity, text = "fail", f"the weights of the bundle {name} are random, so its labels mean nothing"
     elif summary.forced:
         text = f"the bundle {name} was exported although its checks failed (--force)"
-    elif output.settings.get("bundle") in [*BUILTIN_BUNDLES]:
+    elif str(output.settings.get("bundle")) in BUILTIN_BUNDLES:
         text = f"scored with {name}, a small model for a first look; export a larger one"
         if count := summary.counts.rows.notes.get(BY_SENTENCES, 0):
             text += f". It passes nearly every text decided sentence by sentence, right or wrong (rows here: {count:,})"

@@ -3,8 +3,8 @@
 A template file is JSON, version 1: ``predicate`` → string | list of strings (the first is used) | map from object to
 one of those. ``"$aliases"`` maps other spellings of a predicate to the one in the file, ``"$optional"`` lists facts
 (``"eatType=restaurant"``) that a text may leave out, ``"$sentences"`` sentences that say several facts of one subject
-(:mod:`.joint_templates`). ``"$proposed"`` is a remark, and templates with it may
-lack the subject. The two files of the original project load unchanged.
+(:mod:`.joint_templates`). ``"$proposed"`` is a remark, and templates with it may lack the subject. The two files
+of the original project load unchanged.
 
 A triple without a template uses ``The <predicate> of <subject> is <object>.`` (the paper's *backoff*, section 3);
 every use of it is counted.
@@ -30,7 +30,9 @@ from .slots import OTHER_SLOT, Pattern, fill_slots, unquoted
 
 VERSION = 1
 LARGEST_FILE = 64 * 1024 * 1024  # bytes
-_SETTINGS = {"$version", "$aliases", "$optional", "$sentences", "$proposed"}
+PROPOSED = "$proposed"
+"""The key of a remark in a file of proposed templates; it does not change what the file means."""
+_SETTINGS = {"$version", "$aliases", "$optional", "$sentences", PROPOSED}
 _SLOT = re.compile(r"<(subject|object)>")
 _CAMEL = re.compile(r"([a-z])([A-Z])")
 
@@ -125,7 +127,7 @@ class Templates:
         except (UsageError, TypeError) as e:
             raise TemplateError(f"{where}: '$optional': {e}") from e
         try:
-            identity = {key: value for key, value in data.items() if key != "$proposed"}
+            identity = {key: value for key, value in data.items() if key != PROPOSED}
             content = json.dumps(identity, sort_keys=True, ensure_ascii=False, default=dict).encode()
         except UnicodeEncodeError as e:  # JSON can encode half of a surrogate pair, which no tokenizer accepts
             half = f"\\u{ord(e.object[e.start]):04x}"
@@ -133,7 +135,7 @@ class Templates:
         except (TypeError, ValueError, RecursionError) as e:  # only the first item of a list was checked before
             raise TemplateError(f"{where}: a value cannot be used ({e}); use strings, lists and objects") from e
         templates = cls(plain, by_object, aliases, optional, joint, hashlib.sha256(content).hexdigest())
-        if warn is not None and "$proposed" not in data and (incomplete := templates.without_slot()):
+        if warn is not None and PROPOSED not in data and (incomplete := templates.without_slot()):
             (predicate, value), slots = next(iter(incomplete.items()))
             name = f"{predicate!r}" + (f", object {value!r}," if value is not None else "")
             missing = " and ".join(f"<{slot}>" for slot in slots)

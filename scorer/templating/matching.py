@@ -117,7 +117,7 @@ def delexicalise(triple: Triple, text: str) -> Delexicalisation:
     Returns a template in the form that :mod:`scorer.metric.fact_templates` fills, or the reason for none:
 
     - ``slot_in_text``: the sentence has ``<subject>`` or ``<object>``
-    - ``same_entity``: subject and object are spelled alike
+    - ``same_entity``: subject and object are spelled the same way
     - ``neither``, ``no_subject``, ``no_object``: not in the sentence
     - ``subject_twice``, ``object_twice``: several times in the sentence
     - ``name_left``: ``Foo_(Bar)`` is in the sentence as ``Foo``, and ``Bar`` elsewhere

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..metric import Reading
-from ..metric.fact_templates import Templates
+from ..metric.fact_templates import PROPOSED, Templates
 from ..metric.languages import LanguageSide
 from ..metric.slots import unquoted
 from ..scoring.scorer import Scorer
@@ -22,7 +22,6 @@ from .trial import SampledRow, Trial, check_settings, read_sample
 EXAMPLES = 3
 MANY = 0.3
 """Share of texts with a value in another notation or unit from which there is a hint."""
-PROPOSED = "$proposed"
 
 
 class PredicateTrial(Record, frozen=True, kw_only=True):
