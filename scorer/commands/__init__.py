@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 if sys.platform == "win32":  # before what does not exist there is imported
-    print("scorer: Windows is not supported: use Linux, or Linux in WSL", file=sys.stderr)  # noqa: T201
+    print("scorer: Windows is not supported: use Linux, or Linux in WSL", file=sys.stderr)  # noqa: T201 - no console yet
     sys.exit(2)
 
 from collections.abc import MutableMapping

@@ -105,9 +105,9 @@ class OutputMachine(RuleBasedStateMachine):
             return
         name = data.draw(st.sampled_from(sorted(held)))
         old = held[name]
-        # None is its own inverse: a file that is damaged twice in one way is not whole again.
-        turned, reversed_and_longer = bytes((b + 1) % 256 for b in old), old[::-1] + b"\n"
-        new = {"gone": None, "cut": old[:-1], "turned": turned, "reversed": reversed_and_longer}[damage]
+        # No damage makes an earlier one good: the byte in front stays, and JSON does not skip it, as it does a newline.
+        turned, reversed_after_zero = bytes((b + 1) % 256 for b in old), b"\0" + old[::-1]
+        new = {"gone": None, "cut": old[:-1], "turned": turned, "reversed": reversed_after_zero}[damage]
         if new is None:
             remove(self.out, name)
         else:
